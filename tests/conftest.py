@@ -18,7 +18,8 @@ import hypothesis
 import numpy as np
 import pytest
 import small_index
-from own_project import Checked, Write, project
+from own_project import Checked, Write, notebook
+from own_project import project as empty_project
 from PIL import Image
 from small_index import Small
 from xdist.scheduler import LoadFileScheduling
@@ -37,8 +38,8 @@ ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / "vrag_kit" / "synthetic" / "weights"
 
 LONGEST = (
-    "test_runner.py",
-    "test_runner_ways.py",
+    "test_run.py",
+    "test_cluster.py",
     "test_answerers.py",
     "test_check.py",
     "test_in_browser.py",
@@ -120,9 +121,36 @@ def mrag_folder() -> Path:
 
 
 @pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project of two notebooks that write one file each, and a parameter file."""
+    for name in ("params", "figures"):
+        (tmp_path / name / "guide").mkdir(parents=True)
+    books, figures = tmp_path / "notebooks" / "guide", str(tmp_path / "figures")
+    notebook(
+        books / "01_one.ipynb",
+        f"figures_dir = {figures!r}\nk = 1\nshare = 0.5",
+        "from pathlib import Path\nPath(figures_dir, 'guide/01_one.csv').write_text(str(k))",
+    )
+    notebook(
+        books / "02_two.ipynb",
+        f"figures_dir = {figures!r}\nsource = ''",
+        "from pathlib import Path\nPath(figures_dir, 'guide/02_two.csv').write_text('none')",
+    )
+    (tmp_path / "params/guide/p.yaml").write_text("k: 2\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def here(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, as the current folder."""
+    monkeypatch.chdir(project)
+    return project
+
+
+@pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     """Write `mine.py` into a project, which is then the current folder."""
-    yield project(tmp_path, monkeypatch)
+    yield empty_project(tmp_path, monkeypatch)
     sys.modules.pop("mine", None)
 
 

@@ -68,6 +68,8 @@ def directory_digest(folder: Path) -> str:
         if path.name != ".lock":
             digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
+
+
 def labelled(n: int = 40, **changes: Any) -> pd.DataFrame:
     """`n` judged answers to ten queries, with several draws each."""
     numbers = range(n)

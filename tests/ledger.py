@@ -19,8 +19,8 @@ from typing import Any
 
 import typer
 
-from vrag_kit.runner.books import parse_parameters_cell, read_notebook
 from vrag_kit.runner.cli import app
+from vrag_kit.runner.params import declared_parameters
 
 ROOT = Path(__file__).parents[1]
 LEDGER = ROOT / "tests/ledger.csv"
@@ -85,8 +85,8 @@ def parameters() -> Iterator[Row]:
     """Each parameter of each notebook."""
     for path in sorted((ROOT / "notebooks").rglob("*.ipynb")):
         if ".ipynb_checkpoints" not in path.parts:
-            for each in parse_parameters_cell(read_notebook(path)):
-                yield "parameter", f"{path.stem}: {each.name}"
+            for name in declared_parameters(path):
+                yield "parameter", f"{path.stem}: {name}"
 
 
 def columns() -> Iterator[Row]:

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_runner import here, notebook, project, said
+from commands import said
+from own_project import notebook
 
 from vrag_kit.runner.run import run_notebooks
 
-__all__ = ["here", "project"]
 pytestmark = pytest.mark.slow
 P = "params/guide/p.yaml"
 

@@ -17,8 +17,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.own_project import notebook
 from tests.sleeping_encoder import P, searching
-from tests.test_runner import notebook
 from vrag_kit.processes import available_cores
 from vrag_kit.runner.embed import embed_on_cluster
 from vrag_kit.runner.run import run_notebooks

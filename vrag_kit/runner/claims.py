@@ -63,17 +63,13 @@ def print_claims(file: Path, readers: ClaimModels, *, as_json: bool, to: Path | 
         print(json.dumps(claims_json(found.sheets), indent=1))
     else:
         print(_table(found.sheets))
-    notes = _notes(found)
+    if unread := sum(sheet.n_missing for sheet in found.sheets):
+        _note(f"{unread} verdicts are missing: claims and items that need them are left out")
     if to is not None:
         document, left_out = add_ragchecker_metrics(found)
         write_file(to, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
         if left_out:
-            notes.append(
-                f"{left_out} results have verdicts missing, which RAGChecker does not know: left"
-                f" out of {to}"
-            )
-    for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+            _note(f"{left_out} results have verdicts missing: left out of {to}")
 
 
 def print_dry_run(file: Path, readers: ClaimModels) -> None:
@@ -103,11 +99,8 @@ def _whole(file: Path, readers: ClaimModels) -> RagCheckerFile:
         made = complete_ragchecker_json(file, *readers.load(readers.answers_dir))
         print(f"claims of {made.n_completed:,} results extracted and checked")
     if made.failures:
-        print(
-            f"note: the claims of {len(made.failures)} results could not be had: left out, such as"
-            f" {made.failures[0]}",
-            file=sys.stderr,
-        )
+        example = made.failures[0]
+        _note(f"the claims of {len(made.failures)} results are left out, such as {example}")
     return made
 
 
@@ -140,7 +133,5 @@ def _table(sheets: Sequence[ClaimVerdicts]) -> str:
     return f"{head}\n{means[shown].to_string(index=False)}"
 
 
-def _notes(found: RagCheckerFile) -> list[str]:
-    unread = sum(sheet.n_missing for sheet in found.sheets)
-    words = f"{unread} verdicts are missing: claims and items that need them are left out"
-    return [words] if unread else []
+def _note(words: str) -> None:
+    print(f"note: {words}", file=sys.stderr)

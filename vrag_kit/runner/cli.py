@@ -96,7 +96,7 @@ def embed(
     for file in enter_project(parameters):
         if status:
             corpora = embedding.corpora_to_embed(file, only or ())
-            print(*embedding.embedding_status(corpora).lines, sep="\n")
+            print(*embedding.embedding_status(corpora)[0], sep="\n")
         elif workers := cluster or ("" if part else read_plan(file).cluster):
             embedding.embed_on_cluster(file, workers, only or ())
         else:

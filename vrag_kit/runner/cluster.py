@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 
 CLUSTER = "cluster"
 """Reserved key of a parameter file that names a cluster."""
-_THREADS = (
-    *("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
-    *("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"),  # Dask sets them to 1 for its workers
-)
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""Environment variables that Dask sets to 1 for its workers."""
 
 
 def parse_cluster(spec: object, where: str) -> str:
@@ -78,8 +76,7 @@ class DaskPool:
     def execute(self, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> int:
         """Execute a notebook on a worker; returns papermill's exit status. Raises as `call`."""
         at_once = max(self.threads().values(), default=1)
-        users = {name: os.environ[name] for name in _THREADS if name in os.environ}
-        status: int = self.call(_execute, at_once, users, notebook, output, dict(parameters))
+        status: int = self.call(_execute, at_once, notebook, output, dict(parameters))
         return status
 
     def call(self, work: Callable[..., Any], *arguments: object) -> Any:
@@ -123,17 +120,11 @@ def _on_worker(root: Path, package: str, work: Callable[..., Any], *arguments: o
         return error
 
 
-def _execute(
-    at_once: int,
-    users: Mapping[str, str],
-    notebook: Path,
-    output: Path,
-    parameters: Mapping[str, Any],
-) -> int:
+def _execute(at_once: int, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> int:
     """On a worker, execute a notebook as `vrag run` does locally; it ends with this process."""
-    own = {name: value for name, value in os.environ.items() if name not in _THREADS}
-    pool = LocalPool(max(1, available_cores() // at_once), environment={**own, **users})
-    return pool.execute(notebook, output, parameters)
+    for name in _THREADS:
+        os.environ.pop(name, None)
+    return LocalPool(max(1, available_cores() // at_once)).execute(notebook, output, parameters)
 
 
 @contextmanager

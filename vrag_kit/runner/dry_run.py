@@ -111,7 +111,9 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
                 with suppress(VragError):  # the notebook that opened it failed, and says so
                     stores.append(opened.enter_context(AnswerStore(place)))
             report.models = model_costs(recorded, stores)
-            report.stored = sum(map(len, (_stored(answer_ids, store) for store in stores)))
+            for store in stores:
+                stored = store.read(list(answer_ids)).values()
+                report.stored += sum(not answer.is_placeholder for answer in stored)
         report.any_order = sorted(recorded.any_order)
         for line in recorded.missing:
             names = [name for name, model in named if f"{model!r}" in line]
@@ -171,12 +173,6 @@ def model_costs(recorded: DryRun, stores: Sequence[AnswerStore]) -> list[ModelCo
         )
         costs.append(cost)
     return costs
-
-
-def _stored(answer_ids: set[str], store: AnswerStore) -> set[str]:
-    """Which of these answers a store has, without placeholders."""
-    answers = store.read(list(answer_ids)).values()
-    return {each.answer_id for each in answers if not each.is_placeholder}
 
 
 def redirect_outputs(settings: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
@@ -245,7 +241,8 @@ def execute_cells(
                 continue
             error = _run_cell(cell.source, space)
             if error is not None and first is None:
-                words = str(error) if isinstance(error, VragError) else _described(error)
+                known = isinstance(error, VragError)
+                words = str(error) if known else f"{type(error).__name__}: {error}"
                 if _prompts(models) > before or _answer_ids(space):
                     words = f"counted up to code cell {number}, which fails: {words}"
                 first = CellError(words, isinstance(error, NotGeneratedError))
@@ -270,11 +267,6 @@ def _run_cell(source: str, space: dict[str, Any]) -> Exception | None:
         except Exception as error:  # whatever a notebook's code may raise
             first = first or error
     return first
-
-
-def _described(error: Exception) -> str:
-    text = f": {error.text.strip()}" if isinstance(error, SyntaxError) and error.text else ""
-    return f"{type(error).__name__}: {error}{text}"
 
 
 def _answer_ids(space: Mapping[str, Any]) -> set[str]:

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
@@ -97,26 +96,19 @@ def embed_on_cluster(file: Path, cluster: str, only: Sequence[str] = ()) -> None
                 pool.stop()
     if failures:
         raise VragError(f"{failures[0]} ({len(failures)} of {count} parts were not made)")
-    status = embedding_status(corpora)
-    print(*status.lines, sep="\n", flush=True)
-    if status.lacking:
+    lines, lacking = embedding_status(corpora)
+    print(*lines, sep="\n", flush=True)
+    if lacking:
         raise VragError(
-            f"{status.lacking:,} documents have no vector, though all parts are done: see above,"
+            f"{lacking:,} documents have no vector, though all parts are done: see above,"
             " and run the same command again, which embeds those alone."
         )
 
 
-class EmbeddingStatus(NamedTuple):
-    """The stored vectors of the corpora that notebooks search, as found on disk."""
-
-    lines: list[str]
-    """Lines to print."""
-    lacking: int
-    """Number of documents without a vector, summed over retrievers."""
-
-
-def embedding_status(corpora: Iterable[PlannedEmbedding]) -> EmbeddingStatus:
-    """Return the status of the stored vectors of corpora; their damaged shards are set aside."""
+def embedding_status(corpora: Iterable[PlannedEmbedding]) -> tuple[list[str], int]:
+    """Return the status of the stored vectors of corpora, as lines to print, and the number of
+    documents without a vector, summed over retrievers. Damaged shards are set aside.
+    """
     found: dict[Path, list[DocumentKeys]] = defaultdict(list)
     encoders: dict[Path, Encoder] = {}
     roots: set[Path] = set()
@@ -137,7 +129,7 @@ def embedding_status(corpora: Iterable[PlannedEmbedding]) -> EmbeddingStatus:
             if list_shards(folder)
         ]
         lines += filter(None, [describe_damaged_shards(root)])
-    return EmbeddingStatus(lines, lacking)
+    return lines, lacking
 
 
 def corpora_to_embed(file: Path, only: Sequence[str]) -> Iterator[PlannedEmbedding]:

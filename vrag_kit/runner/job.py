@@ -42,7 +42,6 @@ class LocalPool:
 
     threads: int | None = None  # of each notebook; None: as many as its libraries like
     root: Path = field(default_factory=project_root)  # the project's folder
-    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     stopped: bool = False
 
     def stop(self) -> None:
@@ -86,7 +85,7 @@ class LocalPool:
                 encoding="utf-8",
                 errors="replace",
                 cwd=self.root,
-                env={**shares, **self.environment, **own},
+                env={**shares, **os.environ, **own},
                 start_new_session=True,
             )
             arguments = (process.stdout, log, name, failures)

@@ -12,7 +12,7 @@ import yaml
 
 from vrag_kit.config import Decoding, Hardware
 from vrag_kit.errors import VragError, did_you_mean
-from vrag_kit.runner.books import has_kernel, parse_parameters_cell, read_notebook
+from vrag_kit.runner.books import parse_parameters_cell, read_notebook
 from vrag_kit.workspace import path as project_path
 
 SERVES = "notebooks"
@@ -71,15 +71,9 @@ def read_parameters(path: Path) -> dict[str, Any]:
 def declared_parameters(notebook: Path) -> dict[str, Any]:
     """Return the parameters that a notebook declares in its `parameters` cell, with defaults."""
     try:
-        book = read_notebook(notebook)
-        found = {each.name: each.default for each in parse_parameters_cell(book)}
+        return parse_parameters_cell(read_notebook(notebook))
     except ValueError as error:
         raise VragError(f"{notebook}: cannot be run as it is ({error}).") from error
-    if not has_kernel(book.metadata):
-        raise VragError(
-            f"{notebook}: its metadata names no kernel. Open it in JupyterLab once and save it."
-        )
-    return found
 
 
 def split_by_notebook(

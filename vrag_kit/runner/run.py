@@ -125,15 +125,9 @@ def run_notebooks(
     if not force and all(task.is_finished() for task in tasks):
         return list(map(_skipped, tasks))
     outcomes: list[Outcome] = []
-    for (name, _), group in groupby(plans, lambda plan: _where(plan, cluster)):
+    for name, group in groupby(plans, lambda plan: cluster or plan.cluster):
         outcomes += _run_plans(list(group), jobs, name, force=force)
     return outcomes
-
-
-def _where(plan: Plan, cluster: str) -> tuple[str, bool]:
-    """Where a plan runs: plans next to each other that agree may run at the same time."""
-    local = all(all_local(task.settings) for task in plan_tasks(plan))
-    return cluster or plan.cluster, local
 
 
 def _run_plans(
@@ -147,9 +141,10 @@ def _run_plans(
         else:
             todo = [task.settings for task in tasks if force or not task.is_finished()]
             limits = job_limits(todo, jobs)
-            if limits.jobs > 1:
-                print(limits, flush=True)
             pool, jobs = LocalPool(limits.threads), limits.jobs
+            if jobs > 1:
+                threads = f"threads of each: {limits.threads} (`--jobs` changes it)"
+                print(f"{jobs} notebooks at once, {threads}", flush=True)
         for plan in plans:
             stack.enter_context(run_lock(plan.folder / ".lock", f"vrag run {plan.file}"))
         return _run_all(tasks, max(1, jobs), pool, force=force)
@@ -232,11 +227,6 @@ class JobLimits(NamedTuple):
     jobs: int  # notebooks at once
     threads: int | None  # of each; None: all cores, as its libraries like
 
-    def __str__(self) -> str:
-        return (
-            f"{self.jobs} notebooks at once, threads of each: {self.threads} (`--jobs` changes it)"
-        )
-
 
 def job_limits(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -> JobLimits:
     """Return how many notebooks run at once, and the threads of each; `settings` has one item each.
@@ -248,7 +238,7 @@ def job_limits(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -
     if jobs is None:
         free = 0.75 * psutil.virtual_memory().available
         room = int(free // max(map(_memory, settings), default=KERNEL))
-        jobs = min(available_cores(), room) if all(map(all_local, settings)) else 1
+        jobs = min(available_cores(), room) if all(map(_all_local, settings)) else 1
     jobs = max(1, min(jobs, len(settings)))
     all_of_them = jobs == 1 and available_cores() == os.cpu_count()
     return JobLimits(jobs, None if all_of_them else max(1, available_cores() // jobs))
@@ -261,7 +251,7 @@ def _memory(settings: Mapping[str, Any]) -> int:
     return KERNEL + _IN_MEMORY * sum(file.stat().st_size for file in weights)
 
 
-def all_local(settings: Mapping[str, Any]) -> bool:
+def _all_local(settings: Mapping[str, Any]) -> bool:
     """Return whether all models run on the CPU, from local folders."""
     if settings.get("hardware", {}).get("device", "cpu") != "cpu":
         return False

@@ -13,21 +13,18 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from own_project import ROOT, Checked, Write, shown
+from own_project import Write, shown
 from pages import README
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging import (
     SHARES,
     Rubric,
-    RuleJudge,
     Scale,
-    Verdict,
     judge_answers,
     load_judge,
     scale_of,
 )
-from vrag_kit.runner.plan import read_plan
 from vrag_kit.types import Benchmark, Message, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?", answers=("red",))
@@ -96,11 +93,6 @@ def test_what_is_no_score_on_its_scale_is_asked_for_once_more_and_then_is_none(
     assert why in lost["verdict"][1]
 
 
-def test_a_verdict_may_carry_marks(tmp_path: Path) -> None:
-    rubric = replace(readmes(), read=lambda words: Verdict(0.0, frozenset({"abstention"})))
-    assert list(judged(rubric, Says("x"), tmp_path, "pink")["abstained"]) == [1.0]
-
-
 def test_scores_on_another_scale_are_brought_to_that_of_accuracy(tmp_path: Path) -> None:
     rubric = replace(readmes(), scale=Scale(1, 5))
     table = judged(rubric, Says("1", "2", "5"), tmp_path, "blue", "pink", "red")
@@ -113,7 +105,7 @@ def test_scores_on_another_scale_are_brought_to_that_of_accuracy(tmp_path: Path)
     ("fields", "words"),
     [
         (lambda query: {}, r"TypeError: [^(]*\(\) takes .* given. It is called with the query"),
-        (lambda query, answer: {}[answer], r"KeyError: .*bric.py:\d+"),
+        (lambda query, answer: {}[answer], r"KeyError: .*brics.py:\d+"),
     ],
 )
 def test_what_a_rubrics_own_functions_do_wrong_is_said(
@@ -128,7 +120,7 @@ def test_words_on_which_the_reader_fails_are_unreadable(tmp_path: Path) -> None:
     rubric = replace(readmes(), read=lambda words: table[words])
     found = judged(rubric, Says("no", "perhaps", "perhaps"), tmp_path, "pink", "red")
     assert list(found["score"].fillna(-1)) == [0, -1]
-    assert "KeyError: 'perhaps' (test_own_rubric.py:" in found["verdict"][1]
+    assert "KeyError: 'perhaps' (test_custom_rubrics.py:" in found["verdict"][1]
 
 
 def test_what_is_no_rubric_is_said(tmp_path: Path) -> None:
@@ -156,21 +148,6 @@ def test_judges_of_one_name_are_told_apart_by_rubric_scale_and_model(tmp_path: P
     keys = [table["judge_id"].item() for table in tables]
     assert len(set(keys)) == 4
     assert keys[4] == keys[0]
-
-
-def test_a_rubrics_fields_may_come_from_more_of_a_query_than_its_words(tmp_path: Path) -> None:
-    rubric = replace(
-        readmes(),
-        template="{hint}: {answer}",
-        fields=lambda query, answer: {"hint": query.metadata["hint"], "answer": answer},
-    )
-    one = replace(ONE, queries={"q": replace(QUERY, metadata={"hint": "a colour"})})
-    rows = pd.DataFrame({"query_id": "q", "answer": ["red"], "status": "ok", "detail": ""})
-    model = Says("1")
-    table = judge_answers(load_judge(model, tmp_path, rubric=rubric), one, rows)
-    assert list(table["score"]) == [1.0]
-    assert set(table["judge_prompt"]) == {"{hint}: {answer}"}
-    assert model.heard[0][0].parts == ("a colour: red",)
 
 
 SPEAKER = """
@@ -237,73 +214,7 @@ def test_other_words_are_another_judge(mine: Write, tmp_path: Path) -> None:
     assert len(set(names)) == 3
 
 
-@pytest.mark.parametrize(
-    ("entry", "words"),
-    [
-        ({"model": "gpt-4o@openai", "rubric": "Is it right?"}, "expected {answer} in"),
-        (
-            {"model": "gpt-4o@openai", "rubric": {"prompt": "{answer}"}},
-            "expected {answer} in",
-        ),
-        (
-            {"model": "gpt-4o@openai", "rubric": "Is {answer} like {reference}?"},
-            "{reference}; expected {question}, {references}, {answer}. Did you mean 'references'?",
-        ),
-        ("You are a judge. Score {answer} from 0 to 1.", "judge: {model: <model>, rubric: <words>"),
-        (
-            {"model": "rule", "rubric": "Is {answer} right?"},
-            "expected no rubric. Type `judge: rule`",
-        ),
-        (
-            {"model": "rule", "decoding": {"temperature": 0}},
-            "unknown option 'decoding'; expected no options",
-        ),
-    ],
-)
-def test_words_that_are_no_rubric_are_told_what_to_write_by_check_and_run_alike(
-    entry: object,
-    words: str,
-    tmp_path: Path,
-    guide_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with pytest.raises(VragError, match=re.escape(words)) as refused:
-        load_judge(entry, tmp_path, rubric=readmes())
-    monkeypatch.chdir(ROOT)
-    _, missing = Checked(tmp_path, guide_folder).check(judge=entry)
-    assert any(str(refused.value) in line for line in missing)
-
-
-@pytest.mark.parametrize("entry", [{}, {"rubric": "Is {answer} right?"}])
-def test_a_mapping_that_names_no_judge_is_told_what_to_name(
-    entry: dict[str, Any], checked: Checked
-) -> None:
-    with pytest.raises(VragError, match=r"which names none; expected a model, or rule, "):
-        load_judge(entry, checked.folder, rubric=readmes())
-    (told,) = checked.check(judge=entry)[1]
-    assert "which names none; expected a model, or rule, " in told
-
-
-def test_a_judge_without_a_model_may_stand_in_a_mapping_too(tmp_path: Path) -> None:
-    assert isinstance(load_judge({"model": "rule"}, tmp_path, rubric=readmes()), RuleJudge)
-
-
-def test_check_takes_words_beside_a_class_that_answers(checked: Checked) -> None:
-    (checked.folder / "my_speaker.py").write_text(SPEAKER, encoding="utf-8")
-    judge = in_the_readmes_words("my_speaker:Speaker")
-    assert checked.check(judge=judge)[1] == []
-    _, missing = checked.check(judge={**judge, "rubric": "{anser}"})
-    assert any("expected {answer} in" in line for line in missing), missing
-
-
 def test_a_class_that_scores_takes_no_words_beside_it(mine: Write, tmp_path: Path) -> None:
     mine(SPEAKER)
     with pytest.raises(VragError, match="'Scorer' scores by itself; expected no rubric beside it"):
         load_judge(in_the_readmes_words("mine:Scorer"), tmp_path, rubric=readmes())
-
-
-def test_a_rubric_that_stands_alone_in_a_parameter_file_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text("notebooks: [visual_rag]\nrubric: Score {answer}.\n", encoding="utf-8")
-    with pytest.raises(VragError, match="'rubric'"):
-        read_plan(file)

@@ -8,14 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mrag_rows import four_questions
 from own_project import Write
-from test_mrag_extraction import read_of
-from test_suite_said_anew import guide as suite_guide
-from votes import questions
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.building import detect_feature, read_species_folders, write_questions
+from vrag_kit.building import read_species_folders, write_questions
 from vrag_kit.claims import (
     AnswerText,
     EntailmentRequest,
@@ -27,10 +23,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.parameters import (
     open_search_pipeline,
 )
-from vrag_kit.papers.mrag_bench.choices import with_extracted_options
 from vrag_kit.synthetic.crag_mm import PROMPTS, SEARCH
-from vrag_kit.synthetic.mrag_suite import detect_ambiguity
-from vrag_kit.synthetic.mrag_suite.long_answers import open_claim_pipeline
 from vrag_kit.types import Benchmark, Document, Message, Query
 
 SAYS = """
@@ -46,42 +39,13 @@ def says(words: str) -> dict[str, object]:
     return {"model": "mine:Says", "words": words, "name": "says"}
 
 
-def test_a_writer_and_a_filter(mine: Write, tree: Path, tmp_path: Path) -> None:
+def test_a_writer_an_extractor_and_a_checker(mine: Write, tree: Path, tmp_path: Path) -> None:
     mine(SAYS)
     folders = read_species_folders(tree, {"Branta leucopsis": "Barnacle Goose"})
     asks = '{"questions": [{"question": "What color are the feet?", "feature": "feet"}]}'
     written = write_questions(says(asks), folders, {}, tmp_path)
     assert list(written["writer"]) == ["says"]
     assert written["question"].item() == "What color are the feet?"
-    assert "color are the feet" in str(written["question"].item()) or written["dropped"].item()
-    asked = questions(folders[0], "feet")
-    seen = detect_feature(says("Answer: yes"), asked, folders, tmp_path)
-    assert list(seen["visible"]) == [1.0] * 4
-
-
-def test_a_rewriter_of_conversations_and_an_assessor(mine: Write, tmp_path: Path) -> None:
-    mine(SAYS)
-    search = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "retrieved"}
-    shown = {"prompt_set": "paper", "image_context_chars": 900, "web_context_chars": 800}
-    new = '{"entity_name": "heron", "updated_question": "What do herons eat?"}'
-    search["rewriter"] = says(new)
-    search |= {"image_service": "", "web_service": ""}
-    folders = {"answers_dir": tmp_path, "cache_dir": tmp_path}
-    arms = open_search_pipeline(suite_guide(1), search, shown, **folders, hardware={})
-    assert arms.rewriter is not None
-    prompt = (Message(role="user", parts=("What does it eat?",)),)
-    (anew,) = arms.rewriter.rewrite([prompt], ["What does it eat?"])
-    assert anew.text == "What do herons eat?"
-    clear = says('{"status": "CLEAR", "explanation": ""}')
-    found = detect_ambiguity([clear], {"guide": suite_guide(2)}, tmp_path)
-    assert list(found["says"]["guide"]["status"]) == ["CLEAR"] * 2
-
-
-def test_an_extractor_and_a_checker(mine: Write, tmp_path: Path) -> None:
-    mine(SAYS)
-    read = read_of(["b", "**toad**"], ["ok"] * 2)
-    told = with_extracted_options(four_questions(), read, says("A"), tmp_path)
-    assert list(told["extracted"]) == ["correct option"] * 2
     taken = load_extractor(says("Owls eat moths."), tmp_path)
     assert taken.extract([AnswerText(query_id="q", question="What?", words="Owls.")])[0] == (
         "Owls eat moths.",
@@ -91,7 +55,6 @@ def test_an_extractor_and_a_checker(mine: Write, tmp_path: Path) -> None:
         [EntailmentRequest(query_id="q", claims=("Owls eat moths.",), item=moth)]
     )
     assert judged == ("ENTAILMENT",)
-    open_claim_pipeline(says("NONE"), says("1: NEUTRAL"), None, tmp_path, answerers=["mine:Other"])
 
 
 def test_who_checks_claims_is_another_where_options_of_a_class_differ(mine: Write) -> None:
@@ -121,8 +84,8 @@ class Letters:
 """
 
 
-def test_both_searches(mine: Write, tree: Path, tmp_path: Path) -> None:
-    mine(SEARCHES)
+def test_both_searches_and_a_rewriter(mine: Write, tree: Path, tmp_path: Path) -> None:
+    mine(SAYS + SEARCHES)
     pictures = [ImageFile(file) for file in sorted(tree.glob("*/*.jpg"))]
     corpus = {}
     for number, picture in enumerate(pictures):
@@ -146,3 +109,9 @@ def test_both_searches(mine: Write, tree: Path, tmp_path: Path) -> None:
     brightest = max(seen, key=seen.get)
     assert found.images.search([query], 1)["doc_id"].item() == brightest == "p3"
     assert found.web.search([query], 1)["doc_id"].item() == "b"
+    new = '{"entity_name": "heron", "updated_question": "What do herons eat?"}'
+    search |= {"rewrite": "retrieved", "rewriter": says(new)}
+    rewriter = open_search_pipeline(benchmark, search, PROMPTS, **kept).rewriter
+    assert rewriter is not None
+    prompt = (Message(role="user", parts=("What does it eat?",)),)
+    assert rewriter.rewrite([prompt], ["What does it eat?"])[0].text == "What do herons eat?"

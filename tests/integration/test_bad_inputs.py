@@ -26,6 +26,7 @@ from chart_rows import write_charts
 from conftest import ROOT
 from crag_rows import session
 from mrag_rows import four_questions, mrag_row, write_mrag_rows
+from own_project import ASKS, CLUES, DECLARED, FINDS, OPENS, SEARCHING, notebook
 from page_rows import LABELS, PAGES, QUERIES, write_pages
 
 from vrag_kit.analysis import load_results
@@ -160,16 +161,34 @@ LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
 """Kind → the file that a case is the content of, and what reads it, where no command does."""
 
 
+SMALL = (91, 92)
+"""Two small notebooks, of which a dry run takes a moment: one asks, one searches and asks."""
+
+
+@pytest.fixture(scope="session")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The kit's notebooks, and the small ones."""
+    folder = tmp_path_factory.mktemp("books") / "notebooks"
+    shutil.copytree(ROOT / "notebooks", folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    notebook(folder / f"mine/{SMALL[0]}_asks.ipynb", DECLARED, OPENS, CLUES, ASKS)
+    notebook(
+        folder / f"mine/{SMALL[1]}_finds.ipynb", f"{DECLARED}\n{SEARCHING}", OPENS, FINDS, ASKS
+    )
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guide_folder: Path) -> Iterator[Path]:
+def folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guide_folder: Path, books: Path
+) -> Iterator[Path]:
     """The current folder: a project with good input of each kind."""
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     project = Path(shutil.copytree(ROOT / "tests" / "data" / "good_inputs", tmp_path / "project"))
-    for name in ("data", "notebooks", "params"):
-        (project / name).symlink_to(ROOT / name)
+    for place in (ROOT / "data", ROOT / "params", books):
+        (project / place.name).symlink_to(place)
     for name in ("results", "runs"):
         (project / name).mkdir()
     rows = (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
@@ -190,7 +209,10 @@ def parameters(made: str, exit_code: str) -> str:
     """
     path = Path("p.yaml")
     good, changes = yaml.safe_load(path.read_text(encoding="utf-8")), yaml.safe_load(made)
-    whole = changes if "notebooks" in changes else good | changes
+    if exit_code == "1":
+        good["notebooks"] = [SMALL[0]]
+    alone = "notebooks" in changes and changes["notebooks"][0] not in SMALL
+    whole = changes if alone else good | changes
     path.write_text(yaml.safe_dump(whole, sort_keys=False), encoding="utf-8")
     if exit_code == "1":
         return "check p.yaml"

@@ -26,17 +26,14 @@ from vrag_kit.analysis import (
     settings_table,
     to_percent,
 )
-from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.generation import ask_models, build_prompt, gt_clue, one_in_k, render, zero_shot
-from vrag_kit.generation.rendering import Template
+from vrag_kit.generation import ask_models, gt_clue, one_in_k, render, zero_shot
 from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers import mrag_bench, published
 from vrag_kit.papers.crag_mm.prompts import load_prompts
 from vrag_kit.papers.visual_rag.abstention import with_uncertainty
 from vrag_kit.papers.visual_rag.figures import accuracy_over_k_figure
 from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.papers.visual_rag.rouge import rouge_figure
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?")
@@ -71,31 +68,12 @@ class Red:
 
 @pytest.mark.parametrize(
     "source",
-    [
-        "{{ task }}{% include images %}",
-        "",
-        "{% for each in history %}{{ each.answer }}{% endfor %}",
-    ],
+    ["{{ task }}{% include images %}", "{% for each in history %}{{ each.answer }}{% endfor %}"],
 )
 def test_a_prompt_without_its_question_is_asked_of_nobody(source: str, tmp_path: Path) -> None:
     prompts = PROMPTS.with_templates({"mine": source}).with_settings({"mine": "mine"})
     with pytest.raises(VragError, match="setting 'mine': the question is not in its template"):
         ask_models([Red()], few_texts(), [asked_as("mine")], tmp_path, prompts=prompts)
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "{% call(one, n) each(documents) %}{{ question }} {{ one.text }}{% endcall %}",
-        "{% include asking %}{% call(one, n) each(documents) %}{{ one.text }}{% endcall %}",
-    ],
-)
-def test_a_question_may_stand_in_a_loop_or_a_part(source: str) -> None:
-    template = Template("mine", source, parts={"asking": Template("asking", "{{ question }} ")})
-    prompts = replace(PROMPTS, templates={**PROMPTS.templates, "mine": template})
-    prompts = prompts.with_settings({"mine": "mine"})
-    (message,) = build_prompt(few_texts(), replace(asked_as("mine"), doc_ids=("d",)), prompts)
-    assert message.parts == ("Which colour? red",)
 
 
 def test_contexts_that_are_there_twice_are_asked_and_counted_once(
@@ -151,15 +129,6 @@ def test_a_setting_takes_a_known_template_one_by_k_or_a_template_of_its_own() ->
     assert prompts.template_for(asked_as("gt_clue")) == PROMPTS.template_for(asked_as("gt_clue"))
 
 
-def test_a_wording_shows_the_names_that_may_be_typed() -> None:
-    prompts = PROMPTS.use_template("one_image").with_settings({"mine": "one_image"})
-    assert repr(prompts) == (
-        "PromptSet(templates no_image, clue_image, one_image, several_images, text_passages;"
-        " settings zero_shot, gt_clue, first_clue, non_clue, top_k, one_in_k, m_in_k, m_gt,"
-        " one_in_k_easy, text_rag, mine)"
-    )
-
-
 @pytest.mark.parametrize(
     ("how", "words"),
     [
@@ -200,16 +169,6 @@ def test_a_parameter_names_a_file_of_ones_own_over_the_papers_words(tmp_path: Pa
     own = prompts.template_for(asked_as("pictures_twice"))
     assert own == paper.template("examples")
     assert prompts.read is paper.read
-
-
-def test_so_does_the_layout_of_crag_mm(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text("templates: {mm_llm: '{{ question }}'}", encoding="utf-8")
-    prompts = load_prompts(str(file))
-    (message,) = render(prompts.template_for(asked_as("mm_llm")), QUERY)
-    assert message.parts == ("Which colour?",)
-    paper = load_prompts("paper")
-    assert prompts.template_for(asked_as("task_2")) == paper.template_for(asked_as("task_2"))
 
 
 def test_what_names_no_wording_is_said(tmp_path: Path) -> None:
@@ -262,12 +221,6 @@ def test_its_answers_are_in_tables_under_its_name_in_words(judged: pd.DataFrame)
     )
 
 
-def test_its_numbers_of_clues_are_rows_of_their_own() -> None:
-    rows = {"model": "a", "k": 5, "ci_low": 1.0, "ci_high": 9.0, "n": 4, "n_failed": 0}
-    means = pd.DataFrame({"setting": "clue_last", "m": [1, 2], "value": [4.0, 5.0]}).assign(**rows)
-    assert list(settings_table(means).index) == [("clue last, m = 1", 5), ("clue last, m = 2", 5)]
-
-
 def test_its_answers_are_saved_and_compared(
     judged: pd.DataFrame, guide: Benchmark, tmp_path: Path
 ) -> None:
@@ -284,22 +237,9 @@ def test_its_answers_are_saved_and_compared(
     )
 
 
-def test_a_forecast_counts_its_prompts(guide: Benchmark, tmp_path: Path) -> None:
-    few = guide.subset(list(guide.queries)[:2])
-    prompts = PROMPTS.with_settings({"clue_last": "several_images"})
-    with dry_run(tmp_path) as forecast:
-        ask_models(["field-guide-vlm-many"], few, clue_last(few, [3]), tmp_path, prompts=prompts)
-    (model,) = forecast.models
-    assert len(model.prompts) == 2
-
-
 def points(axis: plt.Axes) -> set[float]:
     """The heights of all points of an axis."""
     return {round(float(y), 6) for line in axis.lines for y in line.get_ydata()}
-
-
-def titles(figure: plt.Figure) -> list[str]:
-    return [axis.get_title() for axis in figure.axes if axis.get_title()]
 
 
 def ours(ks: Mapping[int, float]) -> pd.DataFrame:
@@ -316,10 +256,3 @@ def test_it_has_a_line_of_its_own_over_k_in_the_figure_of_04() -> None:
     assert {11.25, 22.25} <= points(figure.axes[0])
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert [label.partition(":")[0] for label in labels[:3]] == ["top-k", "1-in-k", "clue last"]
-
-
-def test_it_is_in_the_figure_of_13() -> None:
-    table = ours({3: 11.25})
-    both = pd.concat([table.assign(metric="accuracy"), table.assign(metric="rouge")])
-    figure = rouge_figure({"a": both}, title="", caption="")
-    assert 11.25 in points(figure.axes[0])

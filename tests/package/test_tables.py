@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from conftest import ROOT
+from strip_notebooks import PATHS
 
 from vrag_kit.errors import VragError
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.tables import show_full_tables
 
-NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
 BOUNDS = "43.2 [29.8, 56.6] (1 failed; 40.1 if all of those were wrong, 46.3 if all were right)"
 SHELL = f"""
 import pandas as pd
@@ -42,15 +40,15 @@ def test_a_notebook_shows_texts_columns_and_rows_whole_and_says_how_long_a_table
     assert told[-4:] == ["4000 4000", "100", "False", "True"]
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_number_where_a_notebook_has_a_list_is_named_before_it_works(
-    notebook: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As in `ks = 5`, typed into the cell of parameters."""
-    known = declared_parameters(notebook)
     monkeypatch.setattr(pd, "set_option", lambda *_: None)
-    show_full_tables(SimpleNamespace(user_ns=known))
-    lists = {name: value for name, value in known.items() if isinstance(value, list)}
-    for name in [name for name, value in lists.items() if any(type(each) is int for each in value)]:
-        with pytest.raises(VragError, match=rf"{name} is 5; expected a list, such as \[5\]"):
-            show_full_tables(SimpleNamespace(user_ns={**known, name: 5}))
+    for path in PATHS:
+        known = declared_parameters(path)
+        show_full_tables(SimpleNamespace(user_ns=known))
+        lists = {name: value for name, value in known.items() if isinstance(value, list)}
+        for name in [name for name, value in lists.items() if any(type(x) is int for x in value)]:
+            with pytest.raises(VragError, match=rf"{name} is 5; expected a list"):
+                show_full_tables(SimpleNamespace(user_ns={**known, name: 5}))

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from conftest import WEIGHTS
+from strange_server import StrangeServer
+
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.generation import ask_models, zero_shot
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 
 pytestmark = pytest.mark.slow
 MODELS = {
@@ -30,7 +37,6 @@ def imported_by(code: str) -> set[str]:
     return set(printed_by(f"{code}\nprint(*sys.modules)").split())
 
 
-@pytest.mark.slow
 def test_rooms_are_entered_without_models_statistics_and_widgets() -> None:
     each = [
         f"import vrag_kit.{room}; print({room!r}, *{HEAVY} & {{*sys.modules}})" for room in ROOMS
@@ -38,12 +44,10 @@ def test_rooms_are_entered_without_models_statistics_and_widgets() -> None:
     assert [line.strip() for line in printed_by("\n".join(each)).splitlines()] == [*ROOMS]
 
 
-@pytest.mark.slow
 def test_widgets_are_entered_without_models_and_statistics() -> None:
     assert (HEAVY & imported_by("import vrag_kit.widgets")) <= {"ipywidgets", "anywidget"}
 
 
-@pytest.mark.slow
 def test_answers_are_judged_by_rule_and_averaged_without_loading_a_model() -> None:
     script = """
 import pandas as pd
@@ -59,3 +63,34 @@ scores = mean_scores(judge_answers(load_judge("rule"), benchmark, answers))
 assert to_percent(scores)["value"][0] == 100
 """
     assert not MODELS & imported_by(script)
+
+
+READING = """
+import sys
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.generation import ask_models, zero_shot
+from vrag_kit.papers.visual_rag.judge import PROMPTS
+
+annotations, images, answers, *models = sys.argv[1:]
+benchmark = load_visual_rag(annotations, images)
+contexts = zero_shot(benchmark)
+decoding = {"temperature": 0, "max_new_tokens": 4}
+table = ask_models(models, benchmark, contexts, answers, prompts=PROMPTS, decoding=decoding)
+print(len(table), *sorted({"torch", "transformers", "openai"} & set(sys.modules)))
+"""
+
+
+def test_stored_answers_of_all_models_are_read_without_a_heavy_import(
+    write_annotations, tree: Path, tmp_path: Path
+) -> None:
+    annotations = write_annotations({})
+    benchmark = load_visual_rag(annotations, tree)
+    with StrangeServer() as server:
+        models = [str(WEIGHTS / "field-guide-vlm-few"), f"served@{server.url}"]
+        decoding = {"temperature": 0, "max_new_tokens": 4}
+        contexts = zero_shot(benchmark)
+        ask_models(models, benchmark, contexts, tmp_path, prompts=PROMPTS, decoding=decoding)
+    # the server is gone: whoever asked again would fail
+    command = [sys.executable, "-c", READING, str(annotations), str(tree), str(tmp_path), *models]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "2"

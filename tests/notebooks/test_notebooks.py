@@ -14,11 +14,9 @@ from pathlib import Path
 import nbformat
 import pytest
 import warm_process
-import yaml
 from strip_notebooks import NOTEBOOKS, PATHS, stripped
 
 from vrag_kit.runner.params import declared_parameters
-from vrag_kit.runner.plan import read_plan
 
 ROOT = NOTEBOOKS.parent
 COMPARED = [path for path in PATHS if "NBVAL_CHECK_OUTPUT" in path.read_text(encoding="utf-8")]
@@ -53,12 +51,15 @@ OF_ONE = {
     },
 }
 """The same of one notebook."""
-PARAMS = sorted((ROOT / "params").rglob("*.yaml"))
 
 
 @cache
+def book(path: Path) -> nbformat.NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
 def code_cells(path: Path) -> list[nbformat.NotebookNode]:
-    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    return [cell for cell in book(path).cells if cell.cell_type == "code"]
 
 
 def parsed(cell: nbformat.NotebookNode) -> ast.Module:
@@ -82,7 +83,7 @@ def test_what_a_notebook_prints_is_compared_where_pytest_is_told_to(
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
 def test_a_notebook_opens_with_its_why_and_has_one_cell_of_literal_parameters(path: Path) -> None:
-    cells = nbformat.read(path, as_version=4).cells
+    cells = book(path).cells
     assert cells[0].source.startswith("# ")
     tagged = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     assert len(tagged) == 1
@@ -105,14 +106,6 @@ def test_a_notebook_is_thin(path: Path) -> None:
             isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While)
             for node in ast.walk(parsed(cell))
         )
-
-
-@pytest.mark.parametrize("file", PARAMS, ids=lambda p: f"{p.parent.name}/{p.stem}")
-def test_plain_papermill_means_what_a_run_makes_of_a_parameter_file(file: Path) -> None:
-    raw = yaml.safe_load(file.read_text(encoding="utf-8"))
-    for path, given in read_plan(file).given.items():
-        assert {name: raw[name] for name in given} == given
-        assert set(given) == set(raw) & set(declared_parameters(path))
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
@@ -152,18 +145,9 @@ def test_the_judge_that_a_parameter_names_is_opened_before_any_model_is_asked(pa
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
 def test_a_notebook_is_committed_stripped(path: Path) -> None:
-    assert stripped(nbformat.read(path, as_version=4)) == nbformat.read(path, as_version=4)
+    assert stripped(nbformat.read(path, as_version=4)) == book(path)
     marked = [cell for cell in code_cells(path) if "NBVAL_CHECK_OUTPUT" in cell.source]
     assert all(cell.outputs for cell in marked)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", PARAMS, ids=lambda p: f"{p.parent.name}/{p.stem}")
-def test_a_parameter_file_names_only_what_notebooks_declare(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    assert all(read_plan(path).given.values())
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
@@ -202,7 +186,7 @@ def test_markdown_stands_below_anybodys_results_and_says_nothing_of_the_demos(pa
     """What holds for the demo is a `remark`, which shows only there; what is said of
     numbers is computed from them.
     """
-    for cell in nbformat.read(path, as_version=4).cells:
+    for cell in book(path).cells:
         if cell.cell_type == "markdown":
             of_the_demo = r"the demo\b|demo's|field-guide-vlm|our answerers|these models|, as here,"
             assert not re.search(of_the_demo, cell.source), cell.source

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import tiny_retrievers
+from conftest import ROOT
 from PIL import Image, ImageDraw
 from strange_server import StrangeServer, images_in, text_in
 from tiny_models import build
@@ -25,7 +26,7 @@ from vrag_kit.plotting import point_plot
 from vrag_kit.retrieval import evaluate, mean_metrics, search_all
 from vrag_kit.types import Benchmark
 
-TOY = Path(__file__).with_name("toy_paper")
+TOY = ROOT / "tests" / "toy_paper"
 PROMPTS = replace(read_prompts(TOY / "prompts.yaml"), read=read_letter)
 SHAPES = {"disc": "red", "square": "blue", "ring": "green", "bar": "black"}
 CORNERS = ("none", "four")
@@ -117,22 +118,6 @@ def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
     assert other == (0, 0, 0)
 
 
-def test_the_table_names_the_pages_that_were_sent_not_those_without_room(
-    talks: Benchmark, run: pd.DataFrame, tmp_path: Path
-) -> None:
-    narrow = tmp_path / "narrow.yaml"
-    words = (TOY / "prompts.yaml").read_text(encoding="utf-8")
-    narrow.write_text(words.replace("book_chars: 200", "book_chars: 60"), encoding="utf-8")
-    prompts = replace(read_prompts(narrow), read=read_letter)
-    contexts = top_k(talks, run, ks=[2])
-    with StrangeServer({"": ["say A"]}) as server:
-        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        table = ask_models([model], talks, contexts, tmp_path, prompts=prompts)
-        bodies = [body for body in server.requests if images_in(body)]
-    assert all("Page 1" in text_in(body) and "Page 2" not in text_in(body) for body in bodies)
-    assert table["doc_ids"].tolist() == [context.doc_ids[:1] for context in contexts]
-
-
 def test_a_conversation_without_its_first_turn_is_not_asked(
     talks: Benchmark, tmp_path: Path
 ) -> None:
@@ -153,26 +138,6 @@ def test_after_a_failed_turn_a_conversation_is_not_asked_on(
         assert server.calls("How many corners?") == 0
     assert table["status"].tolist() == ["refused", "skipped"] * 8
     assert table["answer"].isna().all()
-
-
-def test_after_an_empty_turn_a_conversation_goes_on(talks: Benchmark, tmp_path: Path) -> None:
-    plans = {"How many corners?": ["say A"], "What color is it?": ["empty"]}
-    with StrangeServer(plans) as server:
-        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        table = ask_models([model], talks, zero_shot(talks), tmp_path, prompts=PROMPTS)
-    assert table["status"].tolist() == ["empty", "ok"] * 8
-
-
-def test_too_many_images_end_a_conversation(
-    talks: Benchmark, run: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first, second = top_k(talks, run, ks=[2])[:2]
-    second = replace(second, doc_ids=())  # a photograph alone; its first turn has three images
-    with StrangeServer({"": ["say A"]}) as server:
-        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}, "max_images": 2}
-        table = ask_models([model], talks, [first, second], tmp_path, prompts=PROMPTS)
-    assert table.empty
-    assert "left out, with 1 later turns of their conversations" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -1,0 +1,415 @@
+"""Runs: what is done is skipped, a failure stops only itself and is named, nothing lives on.
+
+One run of eight small notebooks serves most of these tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from commands import P, running, said, until, vrag
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from own_project import notebook
+from strange_server import StrangeServer
+
+from vrag_kit.errors import VragError
+from vrag_kit.processes import available_cores
+from vrag_kit.runner.job import LocalPool, run_lock
+from vrag_kit.runner.plan import read_plan
+from vrag_kit.runner.report import write_report
+from vrag_kit.runner.run import KERNEL, job_limits, plan_tasks
+
+FILES = (P, "params/other/p.yaml", "params/guide/q.yaml")
+FIRST = """import os, pathlib, subprocess, sys, time
+pathlib.Path(figures_dir, 'guide/01_one.csv').write_text(str(k))
+print('k is', k, share, prompts, hardware, web_search)
+print('threads', os.environ.get('OMP_NUM_THREADS'))
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+print('child', child.pid)"""
+SEES_ITS_LINE = """log = pathlib.Path("runs/guide/p/guide/01_one.log")
+deadline = time.monotonic() + 60
+while "k is" not in log.read_text() and time.monotonic() < deadline:
+    time.sleep(0.05)
+print("in time:", time.monotonic() < deadline)"""
+MAPPINGS = (
+    "hardware = {'device': 'cpu', 'batch_size': 32}\nweb_search = {'image_k': 30, 'web_k': 50}"
+)
+SOURCE = """from pathlib import Path
+Path(figures_dir, 'guide/02_two.csv').write_text(Path(source).read_text())"""
+KILL = "import os, signal, time\nos.kill(os.getpid(), signal.SIGKILL)\ntime.sleep(5)"
+MEETS = """import pathlib, time
+pathlib.Path("here-is-{}").touch()
+deadline = time.monotonic() + 60
+while not pathlib.Path("here-is-{}").exists() and time.monotonic() < deadline:
+    time.sleep(0.05)
+print("met:", time.monotonic() < deadline)"""
+OTHER = "pathlib.Path(figures_dir, 'other/01_one.csv').write_text(str(k))"
+ALONE = """import pathlib, time
+place = pathlib.Path("at-work")
+place.touch(exist_ok=False)
+time.sleep(0.5)
+place.unlink()
+pathlib.Path(figures_dir, "guide/08_twice.csv").write_text(str(k))"""
+GIVEN = """k: 2
+share: 1
+prompts: [b, c]
+hardware: {device: cpu, batch_size: 2}
+web_search: {image_k: 30, web_k: 5}
+source: rows.txt
+webqa: {name: many, annotations: none.json, images: imgs.tsv}
+"""
+
+
+def kernel_that_dies_at_first(project: Path, name: str, times: int) -> None:
+    """A kernel that dies `times` times as it starts."""
+    kernel = project / "jupyter" / "kernels" / name
+    kernel.mkdir(parents=True)
+    starts = kernel / "starts"
+    program = (
+        f"import pathlib, sys; starts = pathlib.Path({str(starts)!r}); starts.touch();"
+        f" starts.write_text(starts.read_text() + '.');"
+        f" sys.exit(1) if len(starts.read_text()) <= {times} else None;"
+        " from ipykernel import kernelapp; kernelapp.launch_new_instance()"
+    )
+    argv = [sys.executable, "-c", program, "-f", "{connection_file}"]
+    spec = {"argv": argv, "display_name": name, "language": "python"}
+    (kernel / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A project after a run, and what the run has printed."""
+
+    place: Path
+    status: int
+    said: str
+
+    def result(self, name: str) -> str:
+        """Of a notebook the line of the summary."""
+        return next(line for line in self.said.splitlines() if line.startswith(f"{name} "))
+
+    def file(self, name: str) -> str:
+        return (self.place / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """A run of two notebooks at once, in two folders, for three parameter files."""
+    place = tmp_path_factory.mktemp("project")
+    for folder in ("guide", "other"):
+        (place / "params" / folder).mkdir(parents=True)
+        (place / "figures" / folder).mkdir(parents=True)
+    (place / "rows.txt").write_text("old", encoding="utf-8")
+    with (place / "imgs.tsv").open("wb") as file:
+        file.truncate(200 * 2**30)  # of which no byte is on the disk
+    guide, k = place / "notebooks" / "guide", "figures_dir = 'figures'\nk = 1"
+    whole = f"{k}\nshare = 0.5\nprompts = ['a']\n{MAPPINGS}"
+    notebook(guide / "01_one.ipynb", whole, FIRST, SEES_ITS_LINE)
+    notebook(guide / "02_two.ipynb", f"{k}\nsource = ''\nwebqa = ''", SOURCE)
+    notebook(guide / "03_fails.ipynb", k, "# NBVAL_CHECK_OUTPUT\n\nratio = 1 / (k - 2)\nprint(1)")
+    notebook(guide / "04_dies.ipynb", k, KILL)
+    kernel_that_dies_at_first(place, "late", times=2)
+    notebook(guide / "06_late.ipynb", k, "print('it began')", kernel="late")
+    notebook(guide / "08_twice.ipynb", k, ALONE)
+    notebook(guide / "09_last.ipynb", k, MEETS.format("last", "next"))
+    notebook(place / "notebooks/other/01_one.ipynb", k, MEETS.format("next", "last"), OTHER)
+    for path, values in zip(FILES, (GIVEN, "k: 5", "notebooks: [8]\nk: 7"), strict=True):
+        (place / path).write_text(values, encoding="utf-8")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("OMP_")}
+    done = vrag(
+        place, "run", *FILES, "--jobs", "2", env={**env, "JUPYTER_PATH": str(place / "jupyter")}
+    )
+    assert "01_one" in done.stdout, done.stderr
+    return Ran(place, done.returncode, done.stdout)
+
+
+@pytest.mark.slow
+def test_notebooks_get_their_own_parameters_half_the_cores_and_a_log_that_tells_when(
+    ran: Ran,
+) -> None:
+    assert ran.file("figures/guide/01_one.csv") == "2"
+    assert ran.file("figures/guide/02_two.csv") == "old"
+    mappings = "{'device': 'cpu', 'batch_size': 2} {'image_k': 30, 'web_k': 5}"
+    assert f"[guide/01_one] k is 2 1 ['b', 'c'] {mappings}" in ran.said  # 1 fits a fraction
+    assert f"[guide/01_one] threads {max(1, available_cores() // 2)}\n" in ran.said
+    assert "[guide/01_one] in time: True" in ran.said  # its line was in the log while it ran
+    log = ran.file("runs/guide/p/guide/01_one.log")
+    assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ threads", log, re.MULTILINE), log
+    assert not psutil.pid_exists(int(re.search(r"child (\d+)", ran.said)[1]))  # type: ignore[index]
+
+
+@pytest.mark.slow
+def test_several_files_run_at_once_and_a_notebook_of_two_files_for_one_after_the_other(
+    ran: Ran,
+) -> None:
+    assert ran.file("figures/other/01_one.csv") == "5"
+    for folder in ("guide", "other"):
+        copies = ran.place / "runs" / folder / "p" / folder
+        assert {file.suffix for file in copies.glob("01_one.*")} >= {".ipynb", ".log", ".json"}
+    assert ran.said.count("met: True") == 2  # the last of a file, and the first of the next
+    assert ran.said.count("[guide/08_twice] done in") == 2
+    assert ran.file("figures/guide/08_twice.csv") == "7"
+
+
+@pytest.mark.slow
+def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(ran: Ran) -> None:
+    assert ran.status == 1
+    failed = ran.result("guide/03_fails")
+    assert failed.split()[1] == "failed"
+    assert "cell 2 `ratio = 1 / (k - 2)`: ZeroDivisionError" in failed
+    assert "runs/guide/p/guide/03_fails.log" in failed.partition("; see ")[2]
+    assert "cell 2 `import os, signal, time`: the kernel died; see " in ran.result("guide/04_dies")
+    assert ran.result("guide/09_last").split()[1] == "done"
+
+
+@pytest.mark.slow
+def test_a_kernel_that_dies_as_it_starts_is_started_again(ran: Ran) -> None:
+    assert ran.result("guide/06_late").split()[1] == "done"
+    assert ran.said.count("] it began") == 1
+
+
+DONE = {"01_one", "02_two", "06_late", "09_last"}
+HEAVY = {"jsonschema", "matplotlib", "nbconvert", "nbformat", "numpy", "pandas", "papermill"}
+HEAVY |= {"datasets", "openai", "torch", "transformers"}
+TWICE = f"""import sys
+from vrag_kit.runner.cli import app
+app(["run", "{P}", "--only", "{",".join(sorted(DONE))}"], standalone_mode=False)
+print("imported:", sorted({HEAVY} & set(sys.modules)))"""
+
+
+@pytest.mark.slow
+def test_what_is_unchanged_is_known_without_a_heavy_import(ran: Ran) -> None:
+    command = [sys.executable, "-c", TWICE]
+    done = subprocess.run(command, cwd=ran.place, capture_output=True, text=True, check=False)
+    assert done.stdout.count("unchanged since its last run: skipped") == len(DONE), done.stderr
+    assert done.stdout.splitlines()[-1] == "imported: []"
+
+
+def unfinished() -> set[str]:
+    """What a run would run again, of what ended well."""
+    tasks = plan_tasks(read_plan(Path(P)))
+    return {task.notebook.stem for task in tasks if not task.is_finished()} & DONE
+
+
+@pytest.mark.slow
+def test_a_notebook_runs_again_when_its_figure_its_data_or_its_copy_is_not_as_it_was(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ran.place)
+    assert unfinished() == set()
+    Path("rows.txt").write_text("new", encoding="utf-8")
+    assert unfinished() == {"02_two"}
+    Path("rows.txt").write_text("old", encoding="utf-8")
+    was = Path("imgs.tsv").stat()
+    Path("imgs.tsv").touch()  # 200 GB are not read to tell whether they changed
+    assert unfinished() == {"02_two"}
+    os.utime("imgs.tsv", ns=(was.st_atime_ns, was.st_mtime_ns))
+    Path(P).write_text(f"{GIVEN}figures_dir: elsewhere\n", encoding="utf-8")
+    assert unfinished() == DONE
+    Path(P).write_text(GIVEN, encoding="utf-8")
+    assert unfinished() == set()
+    copy = Path("runs/guide/p/guide/02_two.ipynb")
+    copy.write_bytes(copy.read_bytes()[:200])
+    assert unfinished() == {"02_two"}
+    assert "cannot be read" in write_report([Path(P)]).sections[1].state
+    Path("figures/guide/01_one.csv").unlink()
+    assert unfinished() == {"01_one", "02_two"}
+    monkeypatch.chdir("notebooks")  # a second run from a folder below
+    status, again = said("run", P, "--only", "01", "--only", "02,guide/09")
+    assert (status, again.count("] done in")) == (0, 2)
+    assert "[guide/09_last] unchanged since" in again
+    assert write_report([Path(P)]).sections[1].state == "done"
+    status, again = said("run", P, "--only", "guide/09", "--force")
+    assert (status, again.count("] done in")) == (0, 1)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    n=st.integers(0, 12),
+    asked=st.one_of(st.none(), st.integers(1, 50)),
+    device=st.sampled_from(["cpu", "cuda"]),
+    model=st.sampled_from(["field-guide-vlm-few", "gpt-4o@openai", "some/model"]),
+)
+def test_all_notebooks_together_have_the_cores_and_the_memory_that_there_are(
+    n: int, asked: int | None, device: str, model: str
+) -> None:
+    share = job_limits([{"models": [model], "hardware": {"device": device}}] * n, asked)
+    assert 1 <= share.jobs <= max(1, n)
+    assert share.jobs * (share.threads or 0) <= max(available_cores(), share.jobs)
+    if asked:
+        assert share.jobs == max(1, min(n, asked))
+    elif device != "cpu" or model != "field-guide-vlm-few":
+        assert share.jobs == 1  # what it takes is not known, or not to be had twice
+    else:
+        assert share.jobs <= available_cores()
+        assert share.jobs == 1 or share.jobs * KERNEL < psutil.virtual_memory().total
+
+
+@pytest.mark.parametrize("bound", [3, 64])
+def test_notebooks_share_the_cores_that_a_process_is_bound_to(
+    bound: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(bound)), raising=False)
+    if available_cores() != bound:
+        pytest.skip("a container's quota is lower")
+    assert job_limits([{"models": []}] * 2, 2).threads == bound // 2
+    assert job_limits([{"models": []}], 1).threads == (None if bound == 64 else bound)
+
+
+def test_a_notebook_that_another_process_is_at_is_left_to_it(tmp_path: Path) -> None:
+    book, output = tmp_path / "notebooks/guide/01_one.ipynb", tmp_path / "01_one.ipynb"
+    refused = "another `run of guide/01_one` is at work"
+    with run_lock(output.with_suffix(".lock"), ""), pytest.raises(VragError, match=refused):
+        LocalPool(root=tmp_path).execute(book, output, {})
+    assert not list(tmp_path.glob("01_one.*.yaml"))
+
+
+LONG = """import pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+pathlib.Path("child-of-{}").write_text(str(child.pid))
+time.sleep(300)"""
+POSIX = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+
+
+def below(runner: int, stems: Sequence[str], project: Path) -> list[psutil.Process]:
+    """All that a runner has started, once these notebooks run: papermills, kernels, children."""
+    until(lambda: all((project / f"child-of-{stem}").exists() for stem in stems))
+    found = psutil.Process(runner).children(recursive=True)
+    assert len(found) >= 3 * len(stems)
+    return found
+
+
+@POSIX
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_runner_that_is_ended_leaves_nothing_that_it_started_and_keeps_what_was_finished(
+    how: signal.Signals, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`timing/kills.py` kills runners, papermills and kernels by each of three signals."""
+    (here / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(here / "tmp"))
+    notebook(here / "notebooks/guide/02_two.ipynb", "k = 1", LONG.format("02_two"))
+    with running(here, "vrag_kit.runner", "run", P, "--jobs", "1") as runner:
+        started = below(runner.pid, ["02_two"], here)
+        assert [file.parent.name for file in here.rglob("tmp*.json")] == ["02_two.kernel"]
+        os.killpg(runner.pid, how) if how == signal.SIGINT else runner.kill()
+        assert runner.wait(90) == (130 if how == signal.SIGINT else -how)
+        until(lambda: not any(map(psutil.Process.is_running, started)))
+        until(lambda: not list(here.rglob("tmp*.json")))  # by which a kernel is reached
+    log = (here / "run.log").read_text(encoding="utf-8")
+    assert "died" not in log
+    assert ("interrupted: run the same command" in log) == (how == signal.SIGINT)
+    one, two = plan_tasks(read_plan(Path(P)))
+    assert (one.is_finished(), two.is_finished()) == (True, False)
+
+
+@POSIX
+@pytest.mark.slow
+def test_each_process_below_the_runner_may_be_killed_alone_and_then_the_runner_be_ended(
+    here: Path,
+) -> None:
+    stems = ["01_one", "02_two", "03_three"]
+    for stem in stems:
+        notebook(here / "notebooks" / "guide" / f"{stem}.ipynb", "k = 1", LONG.format(stem))
+    with running(here, "vrag_kit.runner", "run", P, "--jobs", "3") as runner:
+        started = below(runner.pid, stems, here)
+        for each in psutil.Process(runner.pid).children():
+            if "01_one" in " ".join(each.cmdline()):
+                each.terminate()
+            elif "02_two" in " ".join(each.cmdline()):
+                each.children()[0].send_signal(signal.SIGHUP)  # its kernel
+        until(lambda: (here / "run.log").read_text().count("] FAILED: ") == 2)
+        runner.terminate()
+        assert runner.wait(90) == 128 + signal.SIGTERM
+        until(lambda: not any(map(psutil.Process.is_running, started)))
+    log, cell = (here / "run.log").read_text(), "cell 2 `import pathlib, subprocess, sys, time`: "
+    assert f"[guide/01_one] FAILED: {cell}papermill was killed by signal 15" in log
+    assert f"[guide/02_two] FAILED: {cell}the kernel died" in log
+    assert "[guide/03_three] FAILED" not in log
+
+
+ASKING = """from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
+from vrag_kit.types import Message
+with AnswerStore("runs/answers.sqlite") as store:
+    for entry in models:
+        prompts = [(Message(role="user", parts=(f"{entry['name']} {n}?",)),) for n in range(3)]
+        ask_prompts(load_generator(entry), prompts, store)"""
+JUDGING = """import pandas as pd
+from vrag_kit.judging import judge_answers, load_judge
+from vrag_kit.papers.visual_rag.judge import RUBRIC
+from vrag_kit.types import Benchmark, Query
+query = Query(query_id="q", text="Which colour?", answers=("red",))
+one = Benchmark(name="b", fingerprint="f", queries={"q": query}, corpus={}, qrels={})
+said = {"query_id": "q", "answer": ["zinnober", "karmin"], "status": "ok", "detail": ""}
+judged = judge_answers(load_judge(judge, ".", rubric=RUBRIC), one, pd.DataFrame(said))"""
+UNANSWERED = "EVERY ANSWER OF 'bad' FAILED, 3 times, as by error: HTTP 500: …"
+UNJUDGED = "VERDICTS OF 'strict' FAILED, 1 of 2 times, as by error: HTTP 503: busy."
+SECRET = "tk-Lorem1psum2dolor"
+
+
+@pytest.mark.slow
+def test_a_model_that_answered_nothing_and_lost_verdicts_are_told_and_a_header_is_in_no_file(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = here / "notebooks" / "guide" / "01_one.ipynb"
+    notebook(book, "models = []\njudge = 'rule'\nk = 1", ASKING, JUDGING)
+    plans = {"zinnober": ["say Score: 1"], "karmin": ["status 503 busy"]}
+    monkeypatch.delenv("GATEWAY", raising=False)
+    with StrangeServer({**plans, "bad": [f"status 500 {SECRET}"]}) as server:
+        server.wants = {"X-Token": f"Bearer {SECRET}"}
+        (here / P).write_text(entries_of(server.url), encoding="utf-8")
+        status, checked = said("check", P, "--only", "01")
+        assert (status, checked.count("`export GATEWAY=…`"), server.requests) == (1, 3, [])
+        monkeypatch.setenv("GATEWAY", SECRET)
+        runs = [said("run", P, "--only", "01") for _ in range(2)]
+    for (status, told), state in zip(runs, ("done", "unchanged"), strict=True):
+        line = told.splitlines()[-1]
+        assert (status, f"guide/01_one  {state}" in line) == (0, True), told
+        assert UNANSWERED in line
+        assert UNJUDGED in line
+        assert "'good'" not in line
+    _, reported = said("report", P)
+    page = (here / "runs/guide/p/report.html").read_text(encoding="utf-8")
+    assert f"guide/01_one: {UNANSWERED}" in reported
+    assert f'<p class="note">{UNANSWERED}' in unescape(page)
+    files = [file for file in here.rglob("*") if file.is_file()]
+    assert [file for file in files if SECRET[3:].encode() in file.read_bytes()] == []
+    assert SECRET[3:] not in f"{checked}{runs}{reported}"
+
+
+def entries_of(url: str) -> str:
+    """A good and a bad model, and a judge, of one server that wants a header."""
+    how: dict[str, Any] = {"decoding": {"temperature": 0}, "retries": 0}
+    how["headers"] = {"X-Token": "Bearer $GATEWAY"}
+
+    def entry(name: str) -> Mapping[str, Any]:
+        return {"model": f"{name}@{url}", "name": name, **how}
+
+    return json.dumps({"models": [entry("good"), entry("bad")], "judge": entry("strict")})
+
+
+def test_counts_of_jobs_and_names_that_are_not_there_are_refused_wherever_one_stands(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))  # the file tells which project
+    for arguments, words in (
+        ([str(project / P), "--only", "01,07"], "no notebook '07'"),
+        ([P, "--jobs", "0"], "--jobs is 0"),
+        (["params/guide/q.yaml"], f"no such parameter file; found {P}"),
+    ):
+        status, refused = said("run", *arguments)
+        assert (status, words in refused, Path.cwd()) == (2, True, project), refused
