@@ -55,7 +55,7 @@ class Gives:
         self.found = {
             "fewer": [], "none": [None], "text": "x", "mapping": {"q1": "red"},
             "lazy": (each for each in ["red"]), "late": (int("four") for _ in "x"),
-            "empty": [""], "blank": [" "], "raw": [Reply(raw=None)], "failed": [failed],
+            "empty": [""], "failed": [failed],
         }[what]
     def generate(self, prompts):
         return ["1"] if "c c" in prompts[0][-1].parts[0] else self.found
@@ -91,17 +91,6 @@ class Texts:
 class Fails:
     def score(self, query, answer):
         return {}[answer]
-
-class Backward:
-    scale = (1, 0)
-    def score(self, query, answer):
-        return 1
-
-class Late:
-    def __init__(self):
-        self.scale = (0, 2)
-    def score(self, query, answer):
-        return 1
 
 class Nothing:
     pass

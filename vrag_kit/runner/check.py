@@ -16,7 +16,6 @@ from vrag_kit.checkpoints import check_device
 from vrag_kit.config import hardware_of
 from vrag_kit.errors import VragError
 from vrag_kit.log import format_duration
-from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import Plan, read_plan, select_notebooks
 from vrag_kit.workspace import enter_project
 
@@ -149,8 +148,7 @@ def describe(plan: Plan, report: DryRunReport) -> tuple[list[str], list[str]]:
 
 def _missing_devices(plan: Plan) -> list[str]:
     missing: dict[str, None] = {}
-    for notebook, given in plan.given.items():
-        settings = declared_parameters(notebook) | given
+    for _, settings in plan.settings():
         try:
             check_device(hardware_of(settings.get("hardware")).device)
         except VragError as error:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from vrag_kit.dry_run import dry_run
@@ -31,7 +30,7 @@ from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.shards import documents_folder, list_shards
 from vrag_kit.runner.cluster import open_cluster, parse_cluster
 from vrag_kit.runner.dry_run import execute_cells, redirect_outputs, restore_folder_names
-from vrag_kit.runner.params import declared_parameters
+from vrag_kit.runner.job import map_threads
 from vrag_kit.runner.plan import notebook_name, read_plan, select_notebooks
 
 _A_WORKER = 4
@@ -88,12 +87,7 @@ def embed_on_cluster(file: Path, cluster: str, only: Sequence[str] = ()) -> None
             else:
                 print(f"part {number}/{count} is done", flush=True)
 
-        with ThreadPoolExecutor(count) as threads:
-            try:
-                list(threads.map(embed, range(1, count + 1)))
-            finally:  # also when interrupted
-                threads.shutdown(wait=False, cancel_futures=True)
-                pool.stop()
+        map_threads(embed, range(1, count + 1), count, pool.stop)
     if failures:
         raise VragError(f"{failures[0]} ({len(failures)} of {count} parts were not made)")
     lines, lacking = embedding_status(corpora)
@@ -139,8 +133,7 @@ def corpora_to_embed(file: Path, only: Sequence[str]) -> Iterator[PlannedEmbeddi
     any_found = False
     why = ""
     (plan,) = select_notebooks([read_plan(file)], only)
-    for notebook, given in plan.given.items():
-        settings = {**declared_parameters(notebook), **given}
+    for notebook, settings in plan.settings():
         if "cache_dir" not in settings:  # it searches nothing
             continue
         with tempfile.TemporaryDirectory() as scratch, dry_run(Path(scratch)) as recorded:

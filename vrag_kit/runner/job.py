@@ -12,13 +12,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from signal import strsignal
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import psutil
 import yaml
@@ -34,6 +35,7 @@ ADDED = {"injected-parameters", "papermill-error-cell-tag"}
 """Tags of cells that papermill adds."""
 THREADS = ("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """Environment variables that limit the threads of numerical libraries."""
+Item, Result = TypeVar("Item"), TypeVar("Result")
 
 
 @dataclass(slots=True)
@@ -131,6 +133,20 @@ def _children(process: int) -> set[int]:
 def _kill_group(leader: int) -> None:
     with suppress(ProcessLookupError, PermissionError):  # the latter where all are dead
         os.killpg(leader, signal.SIGKILL)
+
+
+def map_threads(
+    work: Callable[[Item], Result], items: Iterable[Item], jobs: int, stop: Callable[[], None]
+) -> list[Result]:
+    """Return the results of `work`, `jobs` at once. At the end, also when interrupted, nothing more
+    is begun, and `stop` ends what goes on.
+    """
+    with ThreadPoolExecutor(jobs) as threads:
+        try:
+            return list(threads.map(work, items))
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+            stop()
 
 
 def status_file(output: Path) -> Path:

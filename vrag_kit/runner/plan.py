@@ -7,7 +7,7 @@ runs/visual_rag/demo/visual_rag/02_….ipynb    its copy, executed with that fil
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -36,6 +36,11 @@ class Plan:
     """Folder of the executed copies, each in the folder of its notebook."""
     cluster: str
     """The cluster that executes them (`parse_cluster`); "" for this machine."""
+
+    def settings(self) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """Yield each notebook with all its parameters, given or default."""
+        for notebook, given in self.given.items():
+            yield notebook, declared_parameters(notebook) | given
 
 
 def notebooks_folder() -> Path:
@@ -77,18 +82,13 @@ def read_plan(parameter_file: Path) -> Plan:
     others = [book for book in all_notebooks() if book not in notebooks]
     given = split_by_notebook(notebooks, values, parameter_file, others)
     folder = project_root() / "runs" / place.with_suffix("")
+    plan = Plan(file=parameter_file, given=given, folder=folder, cluster=cluster)
     folders = {("the folder of executed copies", str(folder))}
-    for notebook in notebooks:
-        settings = declared_parameters(notebook) | given[notebook]
+    for _, settings in plan.settings():
         folders |= {(name, settings[name]) for name in settings if name.endswith("_dir")}
     if faults := [*unwritable_folders(sorted(folders)), *_endpoint_faults(values)]:
         raise VragError("\n".join(f"{parameter_file}: {fault}" for fault in faults))
-    return Plan(
-        file=parameter_file,
-        given=given,
-        folder=folder,
-        cluster=cluster,
-    )
+    return plan
 
 
 def select_notebooks(plans: Sequence[Plan], only: Sequence[str]) -> list[Plan]:

@@ -45,7 +45,7 @@ _EXPORTER = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class NotebookSection:
     """The section of one notebook on the page."""
 
@@ -99,14 +99,12 @@ def write_report(parameter_files: Sequence[Path], to: Path | None = None) -> Rep
 
 
 def _section(task: Task, anchor: str) -> NotebookSection:
-    if not task.output.is_file():
-        state = "not run with this parameter file"
-        return NotebookSection(name=task.name, anchor=anchor, state=state)
     try:
         executed = read_notebook(task.output)
+    except FileNotFoundError:
+        return NotebookSection(task.name, anchor, "not run with this parameter file")
     except ValueError:
-        state = "its executed copy cannot be read; run it again"
-        return NotebookSection(name=task.name, anchor=anchor, state=state)
+        return NotebookSection(task.name, anchor, "its copy cannot be read; run it again")
     problems = [*_problems(task, executed), *task.failed_calls()]
     titles = re.findall(r"^# (.+)", "\n".join(cell.source for cell in executed.cells), re.MULTILINE)
     code = [cell.source for cell in executed.cells if cell.cell_type == "code"]

@@ -11,7 +11,6 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +25,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.log import failed_calls
 from vrag_kit.processes import available_cores
 from vrag_kit.runner.cluster import DaskPool, open_cluster, parse_cluster
-from vrag_kit.runner.job import LocalPool, failure_reason, run_lock, status_file
+from vrag_kit.runner.job import LocalPool, failure_reason, map_threads, run_lock, status_file
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import Plan, notebook_name, read_plan, select_notebooks
 from vrag_kit.runner.stamp import figure_hashes, is_finished, mark_finished
@@ -134,25 +133,6 @@ def _run_plans(
     plans: Sequence[Plan], jobs: int | None, cluster: str, *, force: bool
 ) -> list[Outcome]:
     tasks = list(chain.from_iterable(map(plan_tasks, plans)))
-    with ExitStack() as stack:
-        if cluster:
-            pool: LocalPool | DaskPool = stack.enter_context(open_cluster(cluster))
-            jobs = jobs or len(tasks)
-        else:
-            todo = [task.settings for task in tasks if force or not task.is_finished()]
-            limits = job_limits(todo, jobs)
-            pool, jobs = LocalPool(limits.threads), limits.jobs
-            if jobs > 1:
-                threads = f"threads of each: {limits.threads} (`--jobs` changes it)"
-                print(f"{jobs} notebooks at once, {threads}", flush=True)
-        for plan in plans:
-            stack.enter_context(run_lock(plan.folder / ".lock", f"vrag run {plan.file}"))
-        return _run_all(tasks, max(1, jobs), pool, force=force)
-
-
-def _run_all(
-    tasks: Sequence[Task], jobs: int, pool: LocalPool | DaskPool, *, force: bool
-) -> list[Outcome]:
     # a notebook of two parameter files writes the same figures
     one_at_a_time: defaultdict[Path, Lock] = defaultdict(Lock)
     finished: list[str] = []
@@ -166,12 +146,20 @@ def _run_all(
         print(f"{len(finished)} of {len(tasks)} notebooks finished", flush=True)
         return outcome
 
-    with ThreadPoolExecutor(jobs) as threads:
-        try:
-            return list(threads.map(run, tasks))
-        finally:  # also when interrupted: nothing goes on behind the user's back
-            threads.shutdown(wait=False, cancel_futures=True)
-            pool.stop()
+    with ExitStack() as stack:
+        if cluster:
+            pool: LocalPool | DaskPool = stack.enter_context(open_cluster(cluster))
+            jobs = jobs or len(tasks)
+        else:
+            todo = [task.settings for task in tasks if force or not task.is_finished()]
+            limits = job_limits(todo, jobs)
+            pool, jobs = LocalPool(limits.threads), limits.jobs
+            if jobs > 1:
+                threads = f"threads of each: {limits.threads} (`--jobs` changes it)"
+                print(f"{jobs} notebooks at once, {threads}", flush=True)
+        for plan in plans:
+            stack.enter_context(run_lock(plan.folder / ".lock", f"vrag run {plan.file}"))
+        return map_threads(run, tasks, max(1, jobs), pool.stop)
 
 
 def _run(task: Task, pool: LocalPool | DaskPool) -> Outcome:
