@@ -170,10 +170,10 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The kit's notebooks, and the small ones."""
     folder = tmp_path_factory.mktemp("books") / "notebooks"
     shutil.copytree(ROOT / "notebooks", folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
-    notebook(folder / f"mine/{SMALL[0]}_asks.ipynb", DECLARED, OPENS, CLUES, ASKS)
-    notebook(
-        folder / f"mine/{SMALL[1]}_finds.ipynb", f"{DECLARED}\n{SEARCHING}", OPENS, FINDS, ASKS
-    )
+    asks, finds = (folder / "mine" / f"{number}_small.ipynb" for number in SMALL)
+    checks = "from vrag_kit.claims import load_checker\nload_checker(checker, path(answers_dir))"
+    notebook(asks, f"{DECLARED}\nchecker = 'field-guide-vlm-few'", OPENS, CLUES, ASKS, checks)
+    notebook(finds, f"{DECLARED}\n{SEARCHING}", OPENS, FINDS, ASKS)
     return folder
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
 from own_project import FINDING_BOOK, Checked, Write, shown
@@ -19,8 +18,7 @@ from vrag_kit.analysis import mean_scores, trained_groups
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, load_generator, zero_shot
-from vrag_kit.judging import SHARES, TRUTH, Rubric, judge_answers, load_judge, scale_of
-from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
+from vrag_kit.judging import SHARES, Rubric, judge_answers, load_judge
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import evaluate, load_encoder, make_run, search_all
 from vrag_kit.types import Benchmark, Document, Query
@@ -68,32 +66,6 @@ class Coin:
     deterministic = False
     def generate(self, prompts, sample):
         return [f"Answer: {sample}" for _ in prompts]
-"""
-JUDGES = """
-class Long:
-    scale = (-1, 1)
-    def score(self, query, answer):
-        return {"one": -1, "two": 0.5}.get(answer)
-
-class Grades:
-    scale = (1, 5)
-    def score(self, query, answer):
-        return {"one": 1, "two": 4, "three": 5}[answer]
-
-class Beyond:
-    def score(self, query, answer):
-        return 2
-
-class Texts:
-    def score(self, query, answer):
-        return "0.5"
-
-class Fails:
-    def score(self, query, answer):
-        return {}[answer]
-
-class Nothing:
-    pass
 """
 
 
@@ -388,72 +360,6 @@ def test_of_a_judge_an_empty_reply_is_no_verdict_and_is_counted(
     assert (row["value"], row["n"], row["n_failed"]) == (1, 1, 1)
 
 
-def answers_to_q1(*said: str) -> pd.DataFrame:
-    """These answers, one of which the model left empty."""
-    rows = [{"query_id": "q1", "answer": each, "status": "ok"} for each in said]
-    rows.append({"query_id": "q1", "answer": "", "status": "empty"})
-    return pd.DataFrame(rows).assign(detail="")
-
-
-@pytest.mark.parametrize(
-    ("name", "scores", "raw"),
-    [
-        ("Long", [0, 0.75, np.nan, 0], ["Long: -1", "Long: 0.5"]),
-        ("Grades", [0, 0.75, 1, 0], ["Grades: 1", "Grades: 4"]),
-    ],
-)
-def test_scores_are_brought_to_the_scale_of_accuracy_and_words_stay(
-    name: str, scores: list[float], raw: list[str], mine: Write, texts: Benchmark
-) -> None:
-    mine(JUDGES)
-    judged = judge_answers(load_judge(f"mine:{name}"), texts, answers_to_q1("one", "two", "three"))
-    np.testing.assert_array_equal(judged["score"], scores)
-    assert scale_of(judged) == SHARES
-    assert list(judged["verdict"][:2]) == raw
-
-
-def test_where_truthfulness_is_asked_for_what_costs_stays_below_0(
-    mine: Write, texts: Benchmark
-) -> None:
-    mine(JUDGES)
-    judged = judge_answers(
-        load_truthfulness_judge("mine:Long"), texts, answers_to_q1("one", "two")[:2]
-    )
-    assert list(judged["score"]) == [-1, 0.5]
-    assert scale_of(judged) == TRUTH
-
-
-def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark) -> None:
-    mine(JUDGES)
-    own = in_a_cell(JUDGES)
-    answers = answers_to_q1("one", "two")[:2]
-    by_name = judge_answers(load_judge("mine:Grades"), texts, answers)
-    judged = judge_answers(own["Grades"](), texts, answers)
-    assert set(judged["judge_id"]) == {""}  # whether it is the same class nobody knows
-    assert judged.drop(columns="judge_id").equals(by_name.drop(columns="judge_id"))
-    assert judge_answers(load_judge(own["Grades"]()), texts, answers).equals(judged)
-    with pytest.raises(VragError, match=r"judge Nothing\(…\): found Nothing without score"):
-        judge_answers(own["Nothing"](), texts, answers)
-    with pytest.raises(VragError, match="found 'rule'; expected a judge"):
-        judge_answers("rule", texts, answers)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("Beyond", r"score returned 2 for 'one' .*a number from 0 to 1"),
-        ("Texts", r"score returned '0.5' for 'one' .*a number from 0 to 1"),
-        ("Fails", r"judge Fails: .* KeyError: 'one' \(mine.py:22\)"),
-    ],
-)
-def test_what_a_judge_gives_off_its_scale_is_said(
-    name: str, words: str, mine: Write, texts: Benchmark
-) -> None:
-    mine(JUDGES)
-    with pytest.raises(VragError, match=words):
-        judge_answers(load_judge(f"mine:{name}"), texts, answers_to_q1("one")[:1])
-
-
 def test_vrag_check_counts_what_such_a_model_would_be_asked_and_asks_nobody(
     checked: Checked,
 ) -> None:
@@ -465,13 +371,6 @@ def test_vrag_check_counts_what_such_a_model_would_be_asked_and_asks_nobody(
     found, missing = checked.check(models=["my_model:Model"], judge="my_model:Judge")
     assert missing == []
     assert any("forecast: " in line for line in found)
-
-
-def test_vrag_check_misses_a_judge_whose_score_is_off_its_scale(checked: Checked) -> None:
-    (checked.folder / "my_model.py").write_text(f"{JUDGES}{SAYS}", encoding="utf-8")
-    _, missing = checked.check(models=["my_model:Says"], judge="my_model:Beyond")
-    (told,) = missing
-    assert "judge Beyond: score returned 2 for " in told
 
 
 VECTORS = """

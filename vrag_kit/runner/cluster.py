@@ -81,14 +81,16 @@ class DaskPool:
 
     def call(self, work: Callable[..., Any], *arguments: object) -> Any:
         """Run a function on a worker, in the project's folder, and return its result; if a worker
-        dies, another one retries, twice. Raises the function's `VragError`, and `VragError` if no
+        dies, Dask gives it to another. Raises the function's `VragError`, and `VragError` if no
         worker finishes it, or the scheduler ends.
         """
         where = (project_root(), package_hash())
         try:
-            future = self.client.submit(_on_worker, *where, work, *arguments, retries=2, pure=False)
+            future = self.client.submit(_on_worker, *where, work, *arguments, pure=False)
             self.futures.append(future)
-            result = future.result()
+            return future.result()
+        except VragError:
+            raise
         except CancelledError as error:
             raise VragError(
                 f"{self.name}: its scheduler has gone away. What is finished and what is stored"
@@ -99,25 +101,17 @@ class DaskPool:
                 f"{self.name} did not bring it to an end: {type(error).__name__}: {error}. What is"
                 " stored stays; see the logs of its workers, and run again."
             ) from error
-        if isinstance(result, VragError):
-            raise result
-        return result
 
 
 def _on_worker(root: Path, package: str, work: Callable[..., Any], *arguments: object) -> object:
-    """On a worker, run a function in the project's folder; a `VragError` is returned, as a raised
-    one would be retried.
-    """
+    """On a worker, run a function in the project's folder."""
     if package_hash() != package:
-        return VragError(
+        raise VragError(
             f"the worker on {platform.node()} has another version of vrag_kit. Start it in"
             " the environment of the runner."
         )
     os.chdir(root)
-    try:
-        return work(*arguments)
-    except VragError as error:
-        return error
+    return work(*arguments)
 
 
 def _execute(at_once: int, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> int:

@@ -7,6 +7,7 @@ and no model is called.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,9 +44,9 @@ def parse_part(text: str) -> ShardPart:
     """Parse "3/8" as a part, "" as the whole; raises `VragError` for anything else."""
     if not text:
         return WHOLE
-    numbers = [int(each) for each in text.split("/") if each.isdecimal()]
-    if len(numbers) == text.count("/") + 1 == 2 and 1 <= numbers[0] <= numbers[1]:
-        return ShardPart(*numbers)
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if found and 1 <= int(found[1]) <= int(found[2]):
+        return ShardPart(int(found[1]), int(found[2]))
     raise VragError(f"--part is {text!r}; expected i/n with i from 1 to n, such as 3/8.")
 
 

@@ -161,21 +161,14 @@ def _connections(output: Path) -> Path:
 
 @contextmanager
 def run_lock(lock: Path, what: str) -> Iterator[None]:
-    """Hold `lock` exclusively within the block. Raises `VragError` if another process holds it, or
-    its folder cannot be written.
-    """
+    """Hold `lock` exclusively within the block. Raises `VragError` if another process holds it."""
     held = FileLock(lock, timeout=0)
+    lock.parent.mkdir(parents=True, exist_ok=True)
     try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
         held.acquire()
     except Timeout as error:
         raise VragError(
             f"{lock.parent}: another `{what}` is at work there. Wait for it, or stop it."
-        ) from error
-    except OSError as error:
-        raise VragError(
-            f"{lock.parent}: cannot be written ({error.strerror}). Free space, or run in a folder"
-            " with write access."
         ) from error
     try:
         yield

@@ -1,4 +1,4 @@
-"""A rubric of one's own: what a judge is asked, and what its words mean."""
+"""A custom judge or rubric: what it is asked, what its words mean, and its scale."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from own_project import Write, shown
+from factories import benchmark
+from own_project import Checked, Write, shown
 from pages import README
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging import (
     SHARES,
+    TRUTH,
     Rubric,
     Scale,
     judge_answers,
     load_judge,
     scale_of,
 )
+from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
 from vrag_kit.types import Benchmark, Message, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?", answers=("red",))
@@ -105,7 +109,7 @@ def test_scores_on_another_scale_are_brought_to_that_of_accuracy(tmp_path: Path)
     ("fields", "words"),
     [
         (lambda query: {}, r"TypeError: [^(]*\(\) takes .* given. It is called with the query"),
-        (lambda query, answer: {}[answer], r"KeyError: .*brics.py:\d+"),
+        (lambda query, answer: {}[answer], r"KeyError: .*judges.py:\d+"),
     ],
 )
 def test_what_a_rubrics_own_functions_do_wrong_is_said(
@@ -120,7 +124,7 @@ def test_words_on_which_the_reader_fails_are_unreadable(tmp_path: Path) -> None:
     rubric = replace(readmes(), read=lambda words: table[words])
     found = judged(rubric, Says("no", "perhaps", "perhaps"), tmp_path, "pink", "red")
     assert list(found["score"].fillna(-1)) == [0, -1]
-    assert "KeyError: 'perhaps' (test_custom_rubrics.py:" in found["verdict"][1]
+    assert "KeyError: 'perhaps' (test_custom_judges.py:" in found["verdict"][1]
 
 
 def test_what_is_no_rubric_is_said(tmp_path: Path) -> None:
@@ -218,3 +222,111 @@ def test_a_class_that_scores_takes_no_words_beside_it(mine: Write, tmp_path: Pat
     mine(SPEAKER)
     with pytest.raises(VragError, match="'Scorer' scores by itself; expected no rubric beside it"):
         load_judge(in_the_readmes_words("mine:Scorer"), tmp_path, rubric=readmes())
+
+
+JUDGES = """
+class Long:
+    scale = (-1, 1)
+    def score(self, query, answer):
+        return {"one": -1, "two": 0.5}.get(answer)
+
+class Grades:
+    scale = (1, 5)
+    def score(self, query, answer):
+        return {"one": 1, "two": 4, "three": 5}[answer]
+
+class Beyond:
+    def score(self, query, answer):
+        return 2
+
+class Texts:
+    def score(self, query, answer):
+        return "0.5"
+
+class Fails:
+    def score(self, query, answer):
+        return {}[answer]
+
+class Nothing:
+    pass
+"""
+
+
+@pytest.fixture
+def texts() -> Benchmark:
+    """Two questions whose accepted answer is 1."""
+    return benchmark([Query(query_id=q, text="a", group=q, answers=("1",)) for q in ("q1", "q2")])
+
+
+def answers_to_q1(*said: str) -> pd.DataFrame:
+    """These answers, one of which the model left empty."""
+    rows = [{"query_id": "q1", "answer": each, "status": "ok"} for each in said]
+    rows.append({"query_id": "q1", "answer": "", "status": "empty"})
+    return pd.DataFrame(rows).assign(detail="")
+
+
+@pytest.mark.parametrize(
+    ("name", "scores", "raw"),
+    [
+        ("Long", [0, 0.75, np.nan, 0], ["Long: -1", "Long: 0.5"]),
+        ("Grades", [0, 0.75, 1, 0], ["Grades: 1", "Grades: 4"]),
+    ],
+)
+def test_scores_are_brought_to_the_scale_of_accuracy_and_words_stay(
+    name: str, scores: list[float], raw: list[str], mine: Write, texts: Benchmark
+) -> None:
+    mine(JUDGES)
+    judged = judge_answers(load_judge(f"mine:{name}"), texts, answers_to_q1("one", "two", "three"))
+    np.testing.assert_array_equal(judged["score"], scores)
+    assert scale_of(judged) == SHARES
+    assert list(judged["verdict"][:2]) == raw
+
+
+def test_where_truthfulness_is_asked_for_what_costs_stays_below_0(
+    mine: Write, texts: Benchmark
+) -> None:
+    mine(JUDGES)
+    judged = judge_answers(
+        load_truthfulness_judge("mine:Long"), texts, answers_to_q1("one", "two")[:2]
+    )
+    assert list(judged["score"]) == [-1, 0.5]
+    assert scale_of(judged) == TRUTH
+
+
+def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark) -> None:
+    mine(JUDGES)
+    own: dict[str, Any] = {}
+    exec(JUDGES, own)
+    answers = answers_to_q1("one", "two")[:2]
+    by_name = judge_answers(load_judge("mine:Grades"), texts, answers)
+    judged = judge_answers(own["Grades"](), texts, answers)
+    assert set(judged["judge_id"]) == {""}  # whether it is the same class nobody knows
+    assert judged.drop(columns="judge_id").equals(by_name.drop(columns="judge_id"))
+    assert judge_answers(load_judge(own["Grades"]()), texts, answers).equals(judged)
+    with pytest.raises(VragError, match=r"judge Nothing\(…\): found Nothing without score"):
+        judge_answers(own["Nothing"](), texts, answers)
+    with pytest.raises(VragError, match="found 'rule'; expected a judge"):
+        judge_answers("rule", texts, answers)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Beyond", r"score returned 2 for 'one' .*a number from 0 to 1"),
+        ("Texts", r"score returned '0.5' for 'one' .*a number from 0 to 1"),
+        ("Fails", r"judge Fails: .* KeyError: 'one' \(mine.py:22\)"),
+    ],
+)
+def test_what_a_judge_gives_off_its_scale_is_said(
+    name: str, words: str, mine: Write, texts: Benchmark
+) -> None:
+    mine(JUDGES)
+    with pytest.raises(VragError, match=words):
+        judge_answers(load_judge(f"mine:{name}"), texts, answers_to_q1("one")[:1])
+
+
+def test_vrag_check_misses_a_judge_whose_score_is_off_its_scale(checked: Checked) -> None:
+    (checked.folder / "my_model.py").write_text(f"{JUDGES}{SPEAKER}", encoding="utf-8")
+    _, missing = checked.check(models=["my_model:Speaker"], judge="my_model:Beyond")
+    (told,) = missing
+    assert "judge Beyond: score returned 2 for " in told
