@@ -97,14 +97,6 @@ def test_what_is_no_score_on_its_scale_is_asked_for_once_more_and_then_is_none(
     assert why in lost["verdict"][1]
 
 
-def test_scores_on_another_scale_are_brought_to_that_of_accuracy(tmp_path: Path) -> None:
-    rubric = replace(readmes(), scale=Scale(1, 5))
-    table = judged(rubric, Says("1", "2", "5"), tmp_path, "blue", "pink", "red")
-    assert list(table["score"]) == [0, 0.25, 1]
-    assert list(table["verdict"]) == ["1", "2", "5"]
-    assert scale_of(table) == SHARES
-
-
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

@@ -15,14 +15,9 @@ import pytest
 
 from vrag_kit.analysis import (
     differences_table,
-    flips,
-    load_answers,
     mean_scores,
-    paired_answers,
     paired_differences,
-    paired_tests,
     per_query,
-    save_answers,
     settings_table,
     to_percent,
 )
@@ -218,22 +213,6 @@ def test_its_answers_are_in_tables_under_its_name_in_words(judged: pd.DataFrame)
     claims = paired_differences(arms, arm="setting", by=["model"], baseline="gt_clue")
     assert "clue_last" in set(
         differences_table(to_percent(claims.assign(metric="accuracy")))["setting"]
-    )
-
-
-def test_its_answers_are_saved_and_compared(
-    judged: pd.DataFrame, guide: Benchmark, tmp_path: Path
-) -> None:
-    save_answers(judged, guide, tmp_path, "01_mine", tmp_path)
-    saved = load_answers(tmp_path)
-    one, other = {"setting": "gt_clue"}, {"setting": "clue_last", "k": 3}
-    pairs = paired_answers(saved, saved, choose_a=one, choose_b=other)
-    assert (pairs["b"] == "clue last, k = 3").all()
-    (row,) = paired_tests(pairs).to_dict("records")
-    changed = flips(pairs)["direction"].value_counts()
-    assert (row["n_improved"], row["n_worsened"]) == (
-        changed.get("n_improved", 0),
-        changed.get("n_worsened", 0),
     )
 
 

@@ -128,18 +128,6 @@ def test_a_conversation_without_its_first_turn_is_not_asked(
             ask_models([model], talks, later, tmp_path, prompts=PROMPTS)
 
 
-def test_after_a_failed_turn_a_conversation_is_not_asked_on(
-    talks: Benchmark, tmp_path: Path
-) -> None:
-    plans = {"How many corners?": ["say A"], "What color is it?": ["filtered"]}
-    with StrangeServer(plans) as server:
-        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        table = ask_models([model], talks, zero_shot(talks), tmp_path, prompts=PROMPTS)
-        assert server.calls("How many corners?") == 0
-    assert table["status"].tolist() == ["refused", "skipped"] * 8
-    assert table["answer"].isna().all()
-
-
 @pytest.mark.slow
 def test_scores_below_zero_stay_below_zero_up_to_the_figure(
     talks: Benchmark, run: pd.DataFrame, tmp_path: Path

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -27,12 +26,6 @@ def _write_often(path: Path, writer: int) -> None:
         write_file(path, _content(writer))
 
 
-def _write_often_in_a_container(path: Path, writer: int) -> None:
-    """As in two containers on one disk: both are process number 1."""
-    os.getpid = lambda: 1
-    _write_often(path, writer)
-
-
 def _one_of_them_is_there_whole(path: Path) -> None:
     assert path.read_bytes() in [_content(writer) for writer in range(WRITERS)]
     assert [file.name for file in path.parent.iterdir()] == [path.name]
@@ -42,13 +35,6 @@ def test_of_many_threads_that_write_one_file_all_succeed_and_one_wins(tmp_path: 
     path = tmp_path / "table.csv"
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(partial(_write_often, path), range(WRITERS)))  # raises what they raised
-    _one_of_them_is_there_whole(path)
-
-
-def test_of_two_containers_that_share_a_disk_both_succeed_and_one_wins(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as pool:
-        list(pool.map(partial(_write_often_in_a_container, path), range(2)))
     _one_of_them_is_there_whole(path)
 
 

@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import sqlite3
-import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import nbformat
-import pandas as pd
 import pytest
 import yaml
 from commands import said
@@ -34,14 +30,9 @@ from own_project import (
     small_project,
 )
 
-from vrag_kit.dry_run import dry_run
 from vrag_kit.generation import (
     AnswerStore,
-    ask_models,
-    gt_clue,
 )
-from vrag_kit.generation.prompts import PromptSet
-from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import write_run
 from vrag_kit.retrieval.metrics import oracle_run
 from vrag_kit.runner.check import check_parameters
@@ -124,18 +115,6 @@ def test_a_judge_is_asked_about_every_answer_and_every_wording_counts(
     (again,) = [line for line in "\n".join(found).splitlines() if "unreadable replies" in line]
     assert f"at most {verdicts:,} calls more" in again
     assert any("all models together: about" in line for line in found)
-
-
-def test_hours_are_forecast_of_as_many_calls_at_once_as_the_run_will_make(
-    parameters, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "x")
-    models = ["gpt-4o@openai", {"model": "gpt-4.1@openai", "concurrency": 1}]
-    found = "\n".join(check_parameters(parameters(models=models))[0])
-    assert "if a call takes 5 seconds, 32 at once" in found  # the notebook's batch size
-    assert "if a call takes 5 seconds, 1 at once" in found
-    seconds = forecast_calls([found]) * 5 * (1 / 32 + 1)
-    assert f"one after another, {seconds:.0f} s" in found
 
 
 @pytest.mark.slow
@@ -239,25 +218,6 @@ def test_what_is_wrong_with_ones_own_pictures_and_questions_is_told_with_their_o
     assert any("Convert 1 .heic to .jpg" in line for line in told), told
     (moth / "bad.jpg").write_text("no picture", encoding="utf-8")
     assert str(moth / "bad.jpg") in check_parameters(file)[1][0]
-
-
-@pytest.mark.slow
-def test_a_filter_that_nobody_asked_drops_no_question_and_so_annotating_is_checked_too(
-    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    pictures = {
-        "images": str(guide_folder / "images"),
-        "name": "Field Guide (small)",
-        "species_list": str(guide_folder / "categories.json"),
-        "articles": str(guide_folder / "articles"),
-    }
-    values = {"notebooks": ["building"], "image_source": pictures}
-    values |= {name: str(tmp_path / name) for name in ("building_dir", "answers_dir")}
-    (tmp_path / "p.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
-    found, missing = check_parameters(tmp_path / "p.yaml")
-    assert missing == []
-    assert forecast_calls(found) > 0
 
 
 def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_something(
@@ -376,52 +336,6 @@ def test_a_store_whose_parameter_has_any_name_is_forecast_in_full_and_left_as_it
     assert path.read_bytes() == before
     foresee_cells(f"folder, words = {str(tmp_path / 'none')!r}, 'a'", ASKING)
     assert not (tmp_path / "none").exists()
-
-
-KILLED = """import os, signal, sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None)
-db.execute("PRAGMA cache_size = 5")
-db.execute("BEGIN IMMEDIATE")
-for number in range(3000):
-    row = (str(number), "x" * 500)
-    db.execute("INSERT INTO answers (answer_id, status, raw) VALUES (?, 'ok', ?)", row)
-os.kill(os.getpid(), signal.SIGKILL)"""
-
-
-def test_a_store_whose_writer_was_killed_is_forecast_without_what_was_half_written(
-    foresee_cells, tmp_path: Path
-) -> None:
-    store = tmp_path / "answers" / "answers.sqlite"
-    AnswerStore(store).close()
-    subprocess.run([sys.executable, "-c", KILLED, str(store)], check=False)
-    assert store.with_name("answers.sqlite-journal").stat().st_size > 0
-    foresight = foresee_cells("folder, words = answers_dir, 'a'", ASKING)
-    assert [asked.forecast.calls for asked in foresight.models] == [1]
-    assert foresight.failed == {}
-    with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as reader:
-        assert reader.execute("SELECT count(*) FROM answers").fetchone() == (0,)
-
-
-def test_what_two_notebooks_ask_alike_is_one_question_and_another_wording_another(
-    guide: Benchmark, tmp_path: Path
-) -> None:
-    contexts = gt_clue(guide, draws=1)
-    few = [str(WEIGHTS / "field-guide-vlm-few")]
-    with dry_run(tmp_path) as forecast:
-
-        def ask(prompts: PromptSet) -> pd.DataFrame:
-            return ask_models(few, guide, contexts, tmp_path, prompts=prompts)
-
-        first, again, other = (
-            ask(PROMPTS),
-            ask(PROMPTS),
-            ask(PROMPTS.use_template("several_images")),
-        )
-        alike = forecast.models[:2]
-    pd.testing.assert_frame_equal(first, again)
-    assert [len(model.prompts) for model in alike] == [len(contexts), 0]
-    assert not set(first["answer_id"]) & set(other["answer_id"])
-    assert set(other["template"]) == {"several_images"}
 
 
 def test_what_the_run_draws_itself_is_told_with_what_it_takes_and_is_nothing_missing(

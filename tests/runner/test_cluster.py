@@ -8,7 +8,6 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dask
@@ -24,7 +23,6 @@ from vrag_kit.retrieval.embedding_cache import SHARD
 from vrag_kit.runner.cli import embed
 from vrag_kit.runner.cluster import parse_cluster
 from vrag_kit.runner.embed import embed_on_cluster, embed_parameters, parse_part
-from vrag_kit.runner.job import LocalPool
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.runner.run import plan_tasks, run_notebooks
 
@@ -112,34 +110,6 @@ def test_workers_on_this_machine_end_with_the_runner_and_so_do_their_notebooks(
         os.killpg(run.pid, how) if how == signal.SIGINT else run.send_signal(how)
         assert run.wait(150) == (130 if how == signal.SIGINT else -how)
         until(lambda: not any(map(psutil.Process.is_running, below)))
-
-
-STARTS = """import os, subprocess, sys, time
-print("left", os.getpid(), flush=True)
-sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
-print("left", subprocess.Popen(sleep, start_new_session=True).pid, flush=True)
-time.sleep(600)"""
-LEAVES = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {STARTS!r}])"
-
-
-@pytest.mark.slow
-def test_who_is_ended_leaves_nothing_in_its_group_and_nobody_waits_for_what_left_it(
-    tmp_path: Path,
-) -> None:
-    crew, log = LocalPool(root=tmp_path), tmp_path / "01_one.log"
-    command = [sys.executable, "-c", LEAVES]
-    with ThreadPoolExecutor(1) as pool:
-        ended = pool.submit(crew.run_logged, command, "one", tmp_path / "01_one")
-        until(lambda: log.exists() and log.read_text(encoding="utf-8").count("left") == 2)
-        words = log.read_text(encoding="utf-8").split()
-        inside, apart = (psutil.Process(int(each)) for each in words if each.isdecimal())
-        try:
-            crew.stop()
-            assert ended.result(30) == -signal.SIGKILL  # though both hold its output
-            until(lambda: not inside.is_running())
-            assert apart.is_running()
-        finally:
-            apart.kill()
 
 
 @pytest.mark.parametrize("told", ["local:0", "node1:8786", "tcp://", {"tcp": 2}, 2])

@@ -266,19 +266,6 @@ def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) 
     assert list(verdicts.values()).count("not run") == len(STATEMENTS) - 1
 
 
-def test_a_notebook_that_two_files_ran_stands_on_the_page_twice(project: Path) -> None:
-    runs = project / "runs" / "guide"
-    shutil.copytree(runs / "p", runs / "q")
-    shutil.copy(project / "params/guide/p.yaml", project / "params/guide/q.yaml")
-    files = [P, Path("params/guide/q.yaml")]
-    place, sections, _ = write_report(files)
-    assert place == project / "runs" / "report.html"
-    assert len({section.anchor for section in sections}) == len(sections) == 6
-    page = Page(place.read_text(encoding="utf-8"))
-    names = [attributes["id"] for tag, attributes in page.tags if tag == "article"]
-    assert len(names) == len(set(names)) == 7
-
-
 def test_of_several_files_those_that_were_run_are_reported_and_the_others_named(
     project: Path,
 ) -> None:
