@@ -35,7 +35,8 @@ ADDED = {"injected-parameters", "papermill-error-cell-tag"}
 """Tags of cells that papermill adds."""
 THREADS = ("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """Environment variables that limit the threads of numerical libraries."""
-Item, Result = TypeVar("Item"), TypeVar("Result")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
