@@ -122,7 +122,6 @@ def describe(plan: Plan, report: DryRunReport) -> tuple[list[str], list[str]]:
     """Return the lines of `check_parameters` for a dry run of a plan."""
     found = [f"{plan.file}: every name is declared by a notebook, every value has the right type"]
     missing = [*_missing_devices(plan), *report.missing]
-    cut: list[tuple[str, str]] = []
     counted = report.models or report.stored or not report.undrawn
     if counted:
         found.append(f"{report.stored:,} answers that the notebooks use are stored already")
@@ -137,9 +136,7 @@ def describe(plan: Plan, report: DryRunReport) -> tuple[list[str], list[str]]:
             "an estimate: not searched yet, and so other documents in their place, is what"
             f" {', '.join(report.any_order)} will find"
         )
-    for name, lines in report.cut.items():
-        cut += [(line, name) for line in lines]
-    found += _by_finding(cut)
+    found += _by_finding(report.notes)
     for model in report.models:
         missing += _too_much(model)
     missing += _by_finding((words, name) for name, words in report.failed.items())

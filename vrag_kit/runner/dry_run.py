@@ -65,8 +65,8 @@ class DryRunReport:
     """Models and retrievers that cannot be loaded on this machine, with the reason."""
     failed: dict[str, str] = field(default_factory=dict)
     """Notebook → why a cell fails and, after calls, which: up to there all calls are counted."""
-    cut: dict[str, list[str]] = field(default_factory=dict)
-    """Notebook → its notes, such as on cutoffs k that were clipped."""
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    """Notes, such as on cutoffs k that were clipped, each with its notebook."""
     undrawn: dict[str, str] = field(default_factory=dict)
     """Notebook → data that the run generates first; its calls are not counted."""
 
@@ -89,9 +89,8 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
             space, error = execute_cells(
                 notebook, redirect_outputs(settings, Path(scratch)), recorded.models
             )
-            if notes:
-                report.cut[name] = list(notes)
-                notes.clear()
+            report.notes += [(note, name) for note in notes]
+            notes.clear()
             answer_ids |= _answer_ids(space)
             for parameter, _, spec in _entries(settings):
                 named[parameter, spec.partition("@")[0]] = None
