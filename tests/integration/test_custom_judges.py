@@ -111,14 +111,6 @@ def test_what_a_rubrics_own_functions_do_wrong_is_said(
         judged(replace(readmes(), fields=fields), Says("well", "well"), tmp_path, "red")
 
 
-def test_words_on_which_the_reader_fails_are_unreadable(tmp_path: Path) -> None:
-    table = {"yes": 1.0, "no": 0.0}
-    rubric = replace(readmes(), read=lambda words: table[words])
-    found = judged(rubric, Says("no", "perhaps", "perhaps"), tmp_path, "pink", "red")
-    assert list(found["score"].fillna(-1)) == [0, -1]
-    assert "KeyError: 'perhaps' (test_custom_judges.py:" in found["verdict"][1]
-
-
 def test_what_is_no_rubric_is_said(tmp_path: Path) -> None:
     with pytest.raises(
         VragError, match=r"rubric is \{'scale': .* expected a vrag_kit.judging.Rubric"

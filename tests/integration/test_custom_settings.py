@@ -5,11 +5,10 @@ comparisons, under its name.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
@@ -24,10 +23,8 @@ from vrag_kit.analysis import (
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, gt_clue, one_in_k, render, zero_shot
 from vrag_kit.judging import judge_answers, load_judge
-from vrag_kit.papers import mrag_bench, published
+from vrag_kit.papers import mrag_bench
 from vrag_kit.papers.crag_mm.prompts import load_prompts
-from vrag_kit.papers.visual_rag.abstention import with_uncertainty
-from vrag_kit.papers.visual_rag.figures import accuracy_over_k_figure
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
@@ -214,24 +211,3 @@ def test_its_answers_are_in_tables_under_its_name_in_words(judged: pd.DataFrame)
     assert "clue_last" in set(
         differences_table(to_percent(claims.assign(metric="accuracy")))["setting"]
     )
-
-
-def points(axis: plt.Axes) -> set[float]:
-    """The heights of all points of an axis."""
-    return {round(float(y), 6) for line in axis.lines for y in line.get_ydata()}
-
-
-def ours(ks: Mapping[int, float]) -> pd.DataFrame:
-    """The paper's Table 3 of one model, and a setting of one's own."""
-    paper = with_uncertainty(published("visual_rag", table=3)).query("model == 'GPT-4o'")
-    own = paper.head(1).assign(setting="clue_last")
-    rows = [own.assign(k=k, value=value) for k, value in ks.items()]
-    return pd.concat([paper, *rows], ignore_index=True)
-
-
-def test_it_has_a_line_of_its_own_over_k_in_the_figure_of_04() -> None:
-    table = ours({3: 11.25, 7: 22.25}).assign(clue_position="first")
-    figure = accuracy_over_k_figure(table)
-    assert {11.25, 22.25} <= points(figure.axes[0])
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert [label.partition(":")[0] for label in labels[:3]] == ["top-k", "1-in-k", "clue last"]
