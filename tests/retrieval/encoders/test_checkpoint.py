@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 import tiny_retrievers as tiny
-from conftest import WEIGHTS
+import yaml
+from conftest import ROOT, WEIGHTS
 from retrieval_data import refused
 
 from vrag_kit.dry_run import dry_run
@@ -22,6 +23,7 @@ from vrag_kit.generation import load_generator
 from vrag_kit.retrieval import load_encoder
 from vrag_kit.retrieval.encoders.checkpoint import check_encoder_files
 from vrag_kit.retrieval.encoders.loading import open_encoder
+from vrag_kit.runner.check import check_parameters
 
 CONFIG, WEIGHT = "open_clip_config.json", "open_clip_model.safetensors"
 Damage = Callable[[Path], object]
@@ -164,11 +166,18 @@ def test_the_models_of_the_kit_are_whole(folder: Path) -> None:
     ],
 )
 def test_a_broken_model_is_missing_in_a_check_and_refused_when_it_is_asked(
-    damage: Damage, words: str, tmp_path: Path
+    damage: Damage, words: str, guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(ROOT)
     folder = shutil.copytree(WEIGHTS / "field-guide-vlm-few", tmp_path / "mine")
     damage(folder)
-    generator = load_generator(str(folder))
-    assert re.search(words, generator.missing())
+    places = {"annotations": "annotations.jsonl", "image_root": "images"}
+    data = {name: str(guide_folder / place) for name, place in places.items()}
+    values = {"notebooks": ["03"], "data": {**data, "name": "small"}, "models": [str(folder)]}
+    values["answers_dir"] = str(tmp_path / "answers")
+    file = tmp_path / "p.yaml"
+    file.write_text(yaml.safe_dump(values), encoding="utf-8")
+    (message,) = check_parameters(file)[1]
+    assert re.search(words, message), message
     with pytest.raises(VragError, match=words):
-        generator.prepare()
+        load_generator(str(folder)).prepare()
