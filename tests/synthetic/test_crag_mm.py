@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from factories import directory_digest
-from PIL import Image
 
 from vrag_kit.benchmarks import load_crag_mm
 from vrag_kit.errors import VragError
@@ -104,23 +103,6 @@ def test_the_hubs_own_library_reads_the_rows_with_the_labels_of_their_kind(
             assert row["turns"]["interaction_id"] == [row["session_id"]]
         if row["image"]:
             assert row["image"].size == EDITIONS["small"].worn
-
-
-def test_the_real_loader_finds_every_question_its_picture_and_its_marks(
-    benchmarks: dict[tuple[str, str], Benchmark],
-) -> None:
-    for (kind, split), benchmark in benchmarks.items():
-        size = EDITIONS["small"].splits[split]
-        count = size.questions if kind == "single-turn" else size.conversations
-        assert len({query.group for query in benchmark.queries.values()}) == count
-        for query in benchmark.queries.values():
-            picture = query.image.open() if query.image else Image.new("RGB", (1, 1))
-            assert picture.size == tuple(query.metadata["image_size"])
-            left, top, right, bottom = query.metadata["region"]
-            assert 0 <= left < right <= picture.width
-            assert 0 <= top < bottom <= picture.height
-            assert query.entity
-            assert query.metadata["egocentric"] == (picture.height > picture.width)
 
 
 def test_no_asked_picture_is_in_the_graph_and_none_comes_twice(

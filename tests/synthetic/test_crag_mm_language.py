@@ -67,48 +67,6 @@ def test_a_look_alike_differs_in_the_second_colour_or_in_its_kind() -> None:
                 assert seen == look
 
 
-def test_pages_tell_what_is_true_and_snippets_are_their_beginnings() -> None:
-    for scene in SCENES:
-        entities = {each.name: each for each in scene.entities}
-        for page in scene.pages:
-            assert page.result.startswith(page.snippet)
-            if entity := entities.get(page.name):
-                told = {**entity.facts, "name": entity.name, "look": with_article(entity.look)}
-                sentences = {form.format(**told) for form in SENTENCES.values()}
-                assert set(re.findall(r"[A-Z][^.]*\.", page.result)) <= sentences
-
-
-def test_no_page_tells_a_fact_twice() -> None:
-    for scene in SCENES:
-        for page in scene.pages:
-            sentences = page.result.split(". ")
-            assert len(set(sentences)) == len(sentences)
-            assert page.result.count("It lives in") <= 1
-
-
-def test_some_facts_stand_only_outside_the_snippets() -> None:
-    later = [page.result != page.snippet for scene in SCENES for page in scene.pages]
-    assert 0.3 < sum(later) / len(later) < 0.9
-
-
-def test_conversations_have_two_to_six_turns_and_ask_nothing_twice() -> None:
-    assert {len(scene.turns) for scene in SCENES} == {2, 3, 4, 5, 6}
-    for scene in SCENES:
-        asked = [(turn.search_query, turn.ask.form) for turn in scene.turns]
-        assert len(set(asked)) == len(asked)
-        assert f"this {scene.pictured.kind}" in scene.turns[0].question
-
-
-@pytest.mark.slow
-def test_yes_and_no_are_about_equally_frequent() -> None:
-    values = Counter(
-        fresh_scene(f"yes/{i}", length=1, category=category).turns[0].reply.value
-        for i in range(60)
-        for category in ("comparison", "reasoning")
-    )
-    assert 0.35 < values["yes"] / (values["yes"] + values["no"]) < 0.65
-
-
 def test_the_rule_judge_takes_a_chain_as_its_facts_deserve() -> None:
     judge = TruthfulnessRuleJudge()
     verdicts: Counter[tuple[str, float | None]] = Counter()

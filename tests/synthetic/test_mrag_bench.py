@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -80,42 +79,6 @@ def test_the_hubs_own_library_reads_the_shards_and_knows_their_pictures(
     ]
     ids = [int(each) for each in rows["id"]]
     assert ids != sorted(ids) == list(range(63))
-
-
-def test_every_scenario_has_its_label_its_examples_and_in_the_full_edition_sixty_questions(
-    benchmark: Benchmark,
-) -> None:
-    sizes = Counter(
-        about.scenario for about in plan_edition(EDITIONS["full"]) for _ in about.questions
-    )
-    assert sizes == dict.fromkeys(SCENARIOS, 60)
-    labels = {query.metadata["label"] for query in benchmark.queries.values()}
-    assert "Obstruction" in labels
-    assert "Occlusion" not in labels
-    counts: dict[str, set[int]] = {}
-    for query_id, query in benchmark.queries.items():
-        counts.setdefault(query.metadata["scenario"], set()).add(len(benchmark.qrels[query_id]))
-    assert counts.pop("incomplete") == {1}
-    assert counts.pop("angle") == {4, 5}  # one picture twice, as in 18 rows of the real data
-    assert set(map(frozenset, counts.values())) == {frozenset({5})}
-
-
-def test_the_corpus_holds_the_queries_but_partials_and_its_names_are_the_real_ones_trouble(
-    benchmark: Benchmark,
-) -> None:
-    without = {
-        query.metadata["scenario"]
-        for query_id, query in benchmark.queries.items()
-        if query_id not in benchmark.left_out
-    }
-    assert without == {"partial"}
-    names = [unquote(doc_id) for doc_id in benchmark.corpus]
-    assert {Path(name).suffix for name in names} == {".jpg", ".JPEG", ".png", ".webp"}
-    for sign in (" ", "%2B", "+", "ø"):
-        assert any(sign in name for name in names), sign
-    answers = {query.answers[0] for query in benchmark.queries.values()}
-    assert any(answer in name for answer in answers if len(answer) > 5 for name in names)
-    assert not any(re.search(r"\s", doc_id) for doc_id in benchmark.corpus)
 
 
 def test_each_question_has_a_passage_that_tells_its_answer_among_many_of_its_kind(

@@ -166,16 +166,6 @@ def test_truth_counts_what_the_answerer_saw(suite, world):
     ]
 
 
-@pytest.mark.slow
-def test_the_same_edition_gives_the_same_bytes(suite, tmp_path):
-    drawn = ROOT / "data" / SMALL
-    again, _ = generate_suite(SMALL, tmp_path / "again")
-    files = sorted(path.relative_to(drawn) for path in drawn.rglob("*.*") if path.name != ".lock")
-    assert files
-    for file in files:
-        assert (again / file).read_bytes() == (drawn / file).read_bytes(), file
-
-
 def test_half_of_the_questions_can_be_made_ambiguous_and_the_rule_finds_which(suite):
     for benchmark in suite.values():
         changed, lacks = make_ambiguous(benchmark, share=0.5, seed=1)

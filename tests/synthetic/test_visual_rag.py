@@ -46,17 +46,6 @@ from vrag_kit.synthetic.world.traits import (
     draw_pattern,
 )
 from vrag_kit.synthetic.world.views import CLUE_BLUR, draw_photograph
-from vrag_kit.types import Benchmark
-
-
-def test_the_annotated_labels_are_what_the_loader_reads(
-    guide: Benchmark, guide_folder: Path
-) -> None:
-    rows = [
-        json.loads(line)
-        for line in (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    assert [dict(labels) for labels in guide.qrels.values()] == [row["images"] for row in rows]
 
 
 def repainted(species: Species, part: str, photo: Photo) -> float:
@@ -239,17 +228,3 @@ def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other(patt
     ground, second = ((pixels == COLORS[name]).all(axis=1).sum() for name in ("red", "blue"))
     assert ground > second
     assert (second > 0) == (pattern != "plain")
-
-
-def test_the_second_corpus_shows_the_same_species_in_other_images_and_lacks_some(
-    guide_folder: Path,
-) -> None:
-    species, numbers, images = [], [], []
-    for name in ("images", "images24"):
-        folders = [folder for folder in (guide_folder / name).iterdir() if folder.is_dir()]
-        species.append({folder.name.partition("_")[2] for folder in folders})
-        numbers.append({folder.name for folder in folders})
-        images.append({file.read_bytes() for folder in folders for file in folder.glob("*.jpg")})
-    assert species[1] < species[0]
-    assert not numbers[0] & numbers[1]  # other numbers, as in iNaturalist 2024
-    assert not images[0] & images[1]
