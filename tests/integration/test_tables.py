@@ -36,7 +36,9 @@ def test_public_functions_check_what_comes_in(guide: Benchmark) -> None:
         lambda frame: gcue(frame.drop(columns="group")),
         lambda frame: error_cases(frame.drop(columns="doc_ids"), guide),
         lambda frame: cluster_means(frame.drop(columns="group").assign(value=1.0), ["model"]),
-        lambda frame: paired_differences(frame, arm="setting", by=["model"], baseline="x"),
+        lambda frame: paired_differences(
+            frame.drop(columns="group"), arm="setting", by=["model"], baseline="gt_clue"
+        ),
     ):
         with pytest.raises(VragError, match="the table has no column"):
             call(table)

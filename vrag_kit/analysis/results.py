@@ -63,8 +63,8 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     when it is not there or holds no such file, and, with file and row, for a file that
     is damaged.
     """
-    place = project_path(folder)
-    place = place if place.is_dir() else project_path(str(folder))
+    here = Path(folder).expanduser()
+    place = here if here.is_dir() else project_path(folder)
     files = result_files(place)
     if not files:
         raise VragError(
