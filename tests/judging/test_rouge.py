@@ -1,0 +1,62 @@
+"""ROUGE-1 recall is what the paper's package gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rouge import Rouge
+
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.errors import VragError
+from vrag_kit.judging import add_rouge, rouge_recall
+
+TEXTS = st.text(alphabet="abB., ", max_size=12)
+
+
+def test_the_package_is_the_papers_version() -> None:
+    assert version("rouge") == "1.0.1"  # footnote 8
+
+
+@given(TEXTS, st.lists(TEXTS, max_size=3))
+@settings(deadline=None)
+def test_recall_is_the_packages_and_where_the_package_refuses_0_or_nan(
+    answer: str, references: list[str]
+) -> None:
+    recalls, refused = [], ""
+    for reference in references:
+        try:
+            recalls.append(Rouge().get_scores(answer, reference)[0]["rouge-1"]["r"])
+        except ValueError as error:
+            refused = str(error)
+            recalls += [0.0] if refused == "Hypothesis is empty." and reference.strip(".") else []
+    ours = rouge_recall(answer, references)
+    assert ours == max(recalls) if recalls else math.isnan(ours)
+    assert math.isnan(ours) or 0 <= ours <= 1
+
+
+def test_an_answer_without_words_recalls_nothing_and_without_references_is_not_scored() -> None:
+    assert rouge_recall("It is white and red", ["black and white"]) == 2 / 3  # and, white
+    assert rouge_recall("", ["black"]) == rouge_recall("...", ["black"]) == 0
+    assert math.isnan(rouge_recall("black", []))
+    assert math.isnan(rouge_recall("black", ["", "."]))
+    assert rouge_recall("black", [".", "black"]) == 1
+
+
+def test_a_row_that_is_no_answer_to_a_query_is_refused(
+    write_annotations: Callable[..., Path], tree: Path
+) -> None:
+    benchmark = load_visual_rag(write_annotations({}), tree)
+    (query_id,) = benchmark.queries
+    for row in (
+        {"query_id": "other", "answer": "black"},
+        {"query_id": query_id, "answer": math.nan},
+    ):
+        with pytest.raises(VragError, match=r"row 0 .*found query .* a query of visual-rag"):
+            add_rouge(benchmark, pd.DataFrame([{**row, "status": "ok"}]))
