@@ -65,7 +65,7 @@ def differences_of(notebook: str, table: pd.DataFrame) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_clue_against_zero_shot_is_one_claim_in_03_and_04() -> None:
-    of_03 = differences_of("03_baselines.ipynb", judged())["claims"]
+    of_03 = differences_of("03_baselines.ipynb", judged())["gains"]
     ks = (3, 5, 7, 10, 15, 20)
     of_04 = differences_of("04_top_k_vs_one_in_k.ipynb", judged(ks))["gains"]
     keys = ["setting", "model", "stratum"]

@@ -30,7 +30,7 @@ from vrag_kit.plotting import (
     model_colors,
     save_figure,
 )
-from vrag_kit.plotting.style import EVIDENCE, REPORTED
+from vrag_kit.plotting.style import EVIDENCE
 from vrag_kit.types import Benchmark
 
 
@@ -137,31 +137,6 @@ def test_a_contact_sheet_frames_exactly_the_clues(guide: Benchmark) -> None:
 
 
 PAPER = visual_rag.abstention.with_uncertainty(published("visual_rag", table=3))
-
-
-def drawn(axis: plt.Axes) -> set[tuple[float, float]]:
-    """All points of all lines of an axis."""
-    return {
-        (round(float(x), 6), round(float(y), 6))
-        for line in axis.lines
-        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
-    }
-
-
-def hollow(axis: plt.Axes) -> list[tuple[float, ...]]:
-    """Where an axis has hollow points, line by line, at the nearest k."""
-    lines = [line for line in axis.lines if line.get_markerfacecolor() == "white"]
-    return [tuple(np.round(line.get_xdata())) for line in lines if line.get_marker() == "o"]
-
-
-def test_the_figure_of_04_draws_every_number_of_table_3_once_in_grey() -> None:
-    ours = PAPER.query("model == 'GPT-4o'").assign(model="mine", clue_position="first")
-    figure = visual_rag.figures.accuracy_over_k_figure(ours, PAPER)
-    for setting, axis in zip(("top_k", "one_in_k"), figure.axes[1:], strict=True):
-        table = PAPER[PAPER["setting"] == setting]
-        assert drawn(axis) == {(float(k), round(v, 6)) for k, v in table[["k", "value"]].to_numpy()}
-        colors = {line.get_color() for line in axis.lines if len(line.get_xdata())}
-        assert colors == {REPORTED}
 
 
 @pytest.mark.slow

@@ -36,7 +36,6 @@ from vrag_kit.analysis.strata import (
 from vrag_kit.checkpoints import checkpoint_fingerprint
 from vrag_kit.errors import VragError
 from vrag_kit.papers.visual_rag.gcue import gcue
-from vrag_kit.papers.visual_rag.replication import best_top_k
 from vrag_kit.types import Benchmark, Query
 
 FEW = WEIGHTS / "field-guide-vlm-few"
@@ -238,13 +237,6 @@ def test_what_was_told_is_no_part_of_the_checkpoint(tmp_path: Path) -> None:
     before = checkpoint_fingerprint([tmp_path], {})
     shutil.copy(FEW / "told.csv", tmp_path)
     assert checkpoint_fingerprint([tmp_path], {}) == before  # stored answers stay its answers
-
-
-def test_the_best_top_k_is_that_of_each_stratum() -> None:
-    rows = [("told", 1, 30.0), ("told", 5, 10.0), ("not told", 1, 20.0), ("not told", 5, 40.0)]
-    table = pd.DataFrame(rows, columns=["stratum", "k", "value"])
-    best = best_top_k(table.assign(model="m", setting="top_k"))
-    assert dict(zip(best["stratum"], best["k"], strict=True)) == {"told": 1, "not told": 5}
 
 
 def test_what_is_saved_has_the_stratum_that_answers_asked_beside_it_tell() -> None:

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vrag_kit.benchmarks import (load_visual_rag)
+from vrag_kit.building.requirements import (notebook_requirements)
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     cutoffs_above_one,
@@ -26,7 +28,6 @@ from vrag_kit.generation import (
     with_min_clues,
 )
 from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.papers.visual_rag.pools import notebook_requirements
 from vrag_kit.retrieval import make_run
 from vrag_kit.retrieval.metrics import oracle_run
 from vrag_kit.types import Benchmark, Context, Query

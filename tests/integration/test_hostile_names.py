@@ -22,7 +22,7 @@ from strange_server import StrangeServer
 from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.papers.statements import show_statements
-from vrag_kit.papers.visual_rag.statements import check_statements
+from vrag_kit.papers.visual_rag.statements import save_checks
 from vrag_kit.tables import style_table
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import choices_page, labels_table
@@ -58,7 +58,7 @@ def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Pat
     means = to_percent(mean_scores(table, by=["model", "setting", "k"]))
     wide = pd.DataFrame([[name]], pd.Index([name], name=name), pd.Index([name], name=name))
     pages = [
-        show_statements(check_statements("03", table, DataSource(name), tmp_path)).to_html(),
+        show_statements(save_checks("03", table, DataSource(name), tmp_path)).to_html(),
         style_table(wide, caption=name, precision=1).to_html(),
         style_table(means).hide(axis="index").to_html(),
         wide.to_html(notebook=True),

@@ -20,8 +20,9 @@ from commands import said, vrag
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from vrag_kit.errors import VragError
-from vrag_kit.papers.sources import DataSource
-from vrag_kit.papers.visual_rag.statements import STATEMENTS, check_statements
+from vrag_kit.papers.sources import (DataSource, SYNTHETIC)
+from vrag_kit.papers.visual_rag.statements import (STATEMENTS, check_statements, save_checks)
+from vrag_kit.papers.mrag_bench.statements import (check_statements as mrag_claims)
 from vrag_kit.runner.report import write_report
 
 pytestmark = pytest.mark.slow
@@ -252,7 +253,7 @@ def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) 
     ]
     columns = ["model", "setting", "k", "draw", "query_id", "group", "score", "abstained"]
     source = DataSource("Guide", "Visual-RAG v1, first upload")
-    check_statements("03", pd.DataFrame(rows, columns=columns), source, project / "figures")
+    save_checks("03", pd.DataFrame(rows, columns=columns), source, project / "figures")
     written = write_report([Path("params/visual_rag/p.yaml")])
     html = written.page.read_text(encoding="utf-8")
     head = html.split('<nav id="contents"')[0]

@@ -134,7 +134,7 @@ def parameter_file_text(benchmark: Benchmark, name: str, data: JsonView, before:
     location, and articles where there are any), and the default models. The models of `before`, the
     values of the replaced file, have precedence. Results go to folders that end with `name`.
     """
-    from vrag_kit.papers.visual_rag.pools import max_clues, unmet_requirements  # heavy
+    from vrag_kit.building.requirements import max_clues, unmet_requirements  # heavy
 
     reasons = unmet_requirements(benchmark, articles="articles" in data)
     run = [book for book, reason in reasons.items() if not reason]

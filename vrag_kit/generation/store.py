@@ -470,12 +470,14 @@ def copy_store(store: Path, target: Path) -> None:
 def stored_field(answers: pd.DataFrame, answers_dir: Path | str, field: str) -> pd.Series:
     """Return a field of the stored answer to each row of `answers`, which come from `ask_models`
     with the same `answers_dir`; None or NaN where it was not recorded. Examples are the probability
-    of a reply (`PROBABILITY`), and the model name that an endpoint reports (`SERVED`).
+    of a reply (`PROBABILITY`), the model name that an endpoint reports (`SERVED`), and numbers of
+    tokens ("prompt_tokens", "completion_tokens").
     """
     path = project_path(answers_dir) / "answers.sqlite"
     if "answer_id" not in answers or not path.is_file():
         return pd.Series(None, answers.index, dtype=object, name=field)
     with AnswerStore(path) as store:
         stored = store.read(list(answers["answer_id"].dropna().unique()))
-    found = {answer_id: answer.fields.get(field) for answer_id, answer in stored.items()}
+    kind = field.removesuffix("_tokens")
+    found = {key: each.fields.get(field, each.tokens.get(kind)) for key, each in stored.items()}
     return answers["answer_id"].map(found).astype(object).rename(field)

@@ -17,3 +17,6 @@ from vrag_kit.papers.visual_rag import (
     statements,
     statistics,
 )
+from vrag_kit.papers.visual_rag.published import reported
+from vrag_kit.papers.visual_rag.replication import compare_to_paper
+from vrag_kit.papers.visual_rag.statements import check_statements

@@ -212,10 +212,6 @@ def gcue_table(curves: pd.DataFrame) -> pd.DataFrame:
     benefit = ci_cells(curves[list(columns)].rename(columns=columns), decimals=2)
     table = curves.assign(**{"A_GT − B": benefit})
     rows = [*by, "lambda", "A_GT − B", "n"]
-    return report_table(table, rows=rows, columns=["k"], cells=format_gcue(curves), empty="")
-
-
-def format_gcue(curves: pd.DataFrame) -> pd.Series:
-    """Formats each row's ratio with its interval, "0.84 [0.76, 0.93]", or why there is none."""
-    told = curves["value"].map("{:.2f} ".format).where(curves["value"].notna(), "")
-    return told + curves["interval"]
+    ratio = curves["value"].map("{:.2f} ".format).where(curves["value"].notna(), "")
+    cells = ratio + curves["interval"]
+    return report_table(table, rows=rows, columns=["k"], cells=cells, empty="")

@@ -7,8 +7,9 @@ from __future__ import annotations
 import pandas as pd
 
 from vrag_kit.analysis.report_tables import ci_cells, report_table
-from vrag_kit.papers.published import published
+from vrag_kit.papers.published import Filter, published
 from vrag_kit.papers.sources import NO_EDITION, OTHER_DATA, DataSource, make_data_source
+from vrag_kit.papers.visual_rag.abstention import with_binomial_interval, with_uncertainty
 from vrag_kit.types import Benchmark
 
 PAPER_QUERIES = 374
@@ -34,6 +35,15 @@ PAPER_NAMES = {
 """Maps a model's name, as `params/visual_rag/paper.yaml` loads it, to its name in the paper's
 tables.
 """
+
+
+def reported(table: int, **filters: Filter) -> pd.DataFrame:
+    """Returns a published table of the paper (`published`), in percent, with the intervals that its
+    numbers allow: ci_low and ci_high over its queries (`with_binomial_interval`) and, for answers,
+    ci_low_runs and ci_high_runs over its five runs (`with_uncertainty`).
+    """
+    rows = published("visual_rag", table, **filters)
+    return with_uncertainty(rows) if "model" in rows else with_binomial_interval(rows)
 
 
 def data_source(benchmark: Benchmark) -> DataSource:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.analysis.strata import ALL
@@ -26,10 +27,12 @@ from vrag_kit.papers.statements import (
     Statement,
     load_statements,
     save_statement_checks,
+    show_statements,
     summarise_statements,
 )
 from vrag_kit.papers.visual_rag.gcue import share_of_benefit
-from vrag_kit.papers.visual_rag.published import PAPER_NAMES
+from vrag_kit.papers.visual_rag.published import PAPER_NAMES, data_source
+from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
 PAPER = "visual_rag"
@@ -199,19 +202,27 @@ def _estimate(
 
 
 def check_statements(
+    notebook: str, table: pd.DataFrame, benchmark: Benchmark, folder: Path | str
+) -> Styler:
+    """Checks the paper's statements that a notebook can test, saves them (`save_checks`) below
+    `folder`, its `figures_dir`, and returns them as a table to show.
+    """
+    return show_statements(save_checks(notebook, table, data_source(benchmark), folder))
+
+
+def save_checks(
     notebook: str, table: pd.DataFrame, source: DataSource, folder: Path | str
 ) -> pd.DataFrame:
-    """Checks the paper's statements that a notebook can test and saves one row per statement and
-    model (or retriever). Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is
-    NN_claims.csv below `folder`, a notebook's `figures_dir`.
+    """Saves one row per statement and model (or retriever) as NN_claims.csv below `folder`, and
+    returns them. Columns are `STATEMENT_COLUMNS` of `papers.statements`.
 
-    `notebook` is its number ("03"), `table` its judged answers, or in 02 the scores of its runs,
-    `source` the `data_source(benchmark)`. Numbers and ranges are those of `STATEMENTS`, in points;
-    see `statement_numbers`. A statement about named models is checked for those in `table`; if
-    there are none, the returned table has a row without numbers, and the file has none. Results are
-    by stratum and pooled if `table` is from `expand_strata`, which matters where effects are
-    opposite. Verdicts are given on the paper's own data only (see `save_statement_checks`), where
-    retrieval is exact, not a sample. Raises `VragError` if the folder cannot be written.
+    `notebook` is its number ("03"), `table` its judged answers, or in 02 the scores of its runs.
+    Numbers and ranges are those of `STATEMENTS`, in points; see `statement_numbers`. A statement
+    about named models is checked for those in `table`; if there are none, the returned table has a
+    row without numbers, and the file has none. Results are by stratum and pooled if `table` is from
+    `expand_strata`, which matters where effects are opposite. Verdicts are given on the paper's own
+    data only (see `save_statement_checks`), where retrieval is exact, not a sample. Raises
+    `VragError` if the folder cannot be written.
     """
     strata = table if "stratum" in table else table.assign(stratum=ALL)
     statements = [each for each in STATEMENTS if each.notebook == notebook]

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import ROOT
 from factories import judged_arms
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,14 +95,14 @@ def test_numbers_of_the_paper_agree_with_hand_calculations() -> None:
 
 
 def decided(notebook: str, table: pd.DataFrame, folder: Path) -> pd.DataFrame:
-    """The rows of `check_statements` that have a number."""
-    claims = paper.statements.check_statements(notebook, table, PAPERS, folder)
+    """The rows of `save_checks` that have a number."""
+    claims = paper.statements.save_checks(notebook, table, PAPERS, folder)
     return claims[claims["verdict"] != "not run"]
 
 
 def test_a_sentence_about_other_models_is_a_row_that_names_them(tmp_path: Path) -> None:
     table = judged_arms({("own", "one_in_k", k): [0.0, 1.0] * 10 for k in (3, 5)})
-    claims = paper.statements.check_statements("04", table, PAPERS, tmp_path)
+    claims = paper.statements.save_checks("04", table, PAPERS, tmp_path)
     assert set(claims["verdict"]) == {"not run"}
     assert "GPT-4o, Gemini, Claude" in set(claims["system"])
     assert claims["value"].isna().all()
@@ -179,7 +180,7 @@ def test_on_synthetic_data_a_number_stands_beside_its_range_without_a_verdict(
 ) -> None:
     zero, clue = ([0.0] * 30, [1.0] * 30) if gain > 0 else ([1.0] * 30, [0.0] * 30)
     table = judged_arms({("own", "zero_shot", 0): zero, ("own", "gt_clue", 1): clue})
-    claims = paper.statements.check_statements("03", table, GUIDE, tmp_path)
+    claims = paper.statements.save_checks("03", table, GUIDE, tmp_path)
     (row,) = claims[claims["value"].notna()].to_dict("records")
     assert (row["value"], row["expected"]) == (100 * gain, "at least 0.01")
     assert row["ci_low"] <= row["value"] <= row["ci_high"]
@@ -238,7 +239,7 @@ def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_ver
     tmp_path: Path, number: int, on_its_data: str, elsewhere: str
 ) -> None:
     for same_data, verdict in ((True, on_its_data), (False, elsewhere)):
-        claims = paper.statements.check_statements(
+        claims = paper.statements.save_checks(
             "02", missed(number), PAPERS if same_data else GUIDE, tmp_path
         )
         (row,) = claims.to_dict("records")
@@ -248,9 +249,9 @@ def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_ver
 
 
 def test_the_table_tells_which_data_each_sentence_was_asked_of(tmp_path: Path) -> None:
-    paper.statements.check_statements("02", missed(65), DataSource("One guide"), tmp_path)
+    paper.statements.save_checks("02", missed(65), DataSource("One guide"), tmp_path)
     arms = {"zero_shot": 0, "gt_clue": 1}
-    paper.statements.check_statements(
+    paper.statements.save_checks(
         "03",
         judged_arms({("own", arm, k): [float(k)] * 30 for arm, k in arms.items()}),
         replace(PAPERS, name="papers"),
@@ -398,7 +399,7 @@ def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path)
     bad = judged_arms(
         {("gpt-4o", "zero_shot", 0): [1.0] * 30, ("gpt-4o", "gt_clue", 1): [0.0] * 30}
     )
-    paper.statements.check_statements("03", pd.concat([good, bad]), PAPERS, tmp_path)
+    paper.statements.save_checks("03", pd.concat([good, bad]), PAPERS, tmp_path)
     saved = load_results(tmp_path)
     assert set(saved["experiment"]) == {"03_claims"}
     assert set(saved["metric"]) == {"difference in accuracy"}
@@ -412,7 +413,7 @@ def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path)
     assert lifts["numbers"].startswith("own: 100.00 [")
     assert "GPT-4o: -100.00 [" in lifts["numbers"]
     assert lifts["reported"] == "8 of 8"
-    paper.statements.check_statements(
+    paper.statements.save_checks(
         "04", good, PAPERS, tmp_path
     )  # none: no model that its sentences are about
     pd.testing.assert_frame_equal(paper.statements.statements_table(tmp_path), table)
@@ -463,7 +464,7 @@ def test_opposite_strata_are_shown_apart_and_make_a_verdict_mixed(tmp_path: Path
 
 
 def test_notebooks_ask_for_the_sentences_that_they_can_decide() -> None:
-    notebooks = Path(__file__).parents[1] / "notebooks" / "visual_rag"
+    notebooks = ROOT / "notebooks" / "visual_rag"
     for number in {said.notebook for said in STATEMENTS}:
         (file,) = notebooks.glob(f"{number}_*.ipynb")
         code = "".join(file.read_text(encoding="utf-8").split()).replace("\\n", "")
