@@ -278,7 +278,7 @@ def test_the_papers_numbers_and_ones_own_have_rows_of_their_own_in_a_settings_ta
     assert (theirs["field-guide-vlm-few"] == "").all()
     assert theirs.loc[("", "zero-shot (no image)", 0), "GPT-4o"].startswith("53.7 [")
     for name in ("03_baselines", "04_top_k_vs_one_in_k"):
-        table = settings_table(results.query("experiment == @name"))
+        table = settings_table(results[results["experiment"] == name])
         assert list(table.index.names) == ["source", "stratum", "setting", "k"]
         strata = {"in training data", "not in training data", "all questions", ""}
         assert set(table.index.get_level_values("stratum")) == strata
