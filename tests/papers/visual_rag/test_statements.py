@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from conftest import ROOT
 from factories import judged_arms
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import expand_strata, load_results, paired_differences, per_query
@@ -156,6 +156,7 @@ def test_verdicts_on_the_papers_data_hold_with_holm_over_the_notebooks_sentences
     assert set(found.loc[list("cd"), "verdict"]) == {"supported"}
 
 
+@settings(deadline=None)
 @given(st.floats(-20, 20), st.floats(0.1, 10), st.floats(0.1, 10), st.sampled_from(STATEMENTS))
 def test_p_is_below_5_percent_exactly_where_the_interval_decides(
     value: float, below: float, above: float, said: Statement
@@ -166,6 +167,7 @@ def test_p_is_below_5_percent_exactly_where_the_interval_decides(
     assert decides == (p < 0.05) or p == pytest.approx(0.05)
 
 
+@settings(deadline=None)
 @given(st.floats(-20, 20), st.floats(0, 10), st.floats(0, 10), st.sampled_from(STATEMENTS))
 def test_a_verdict_follows_from_where_the_interval_lies(
     value: float, below: float, above: float, said: Statement
