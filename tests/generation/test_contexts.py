@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.benchmarks import (load_visual_rag)
-from vrag_kit.building.requirements import (notebook_requirements)
+from vrag_kit.building.requirements import notebook_requirements
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     cutoffs_above_one,

@@ -20,9 +20,8 @@ from commands import said, vrag
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from vrag_kit.errors import VragError
-from vrag_kit.papers.sources import (DataSource, SYNTHETIC)
-from vrag_kit.papers.visual_rag.statements import (STATEMENTS, check_statements, save_checks)
-from vrag_kit.papers.mrag_bench.statements import (check_statements as mrag_claims)
+from vrag_kit.papers.sources import DataSource
+from vrag_kit.papers.visual_rag.statements import STATEMENTS, save_checks
 from vrag_kit.runner.report import write_report
 
 pytestmark = pytest.mark.slow
