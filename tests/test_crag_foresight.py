@@ -31,10 +31,12 @@ def folder(tmp_path: Path) -> Path:
     """Rows and converted indexes, as fetching and converting leave them."""
     folder = tmp_path / "crag-mm"
     colors = ("red", "green", "blue", "black")
-    rows = [
-        session(f"s{i}", turn(f"s{i}", f"What is s{i}?"), color=colors[i]) for i in range(ASKED)
-    ]
-    write_rows(folder / "single-turn", rows, split="public_test")
+    for name, kind in (("s", "single-turn"), ("t", "multi-turn")):
+        rows = [
+            session(f"{name}{i}", turn(f"{name}{i}", f"What is {name}{i}?"), color=colors[i])
+            for i in range(ASKED)
+        ]
+        write_rows(folder / kind, rows, split="public_test")
     entries, pages = [], []
     for number in range(4):
         url = f"https://x.org/{number}"
@@ -53,8 +55,9 @@ def test_what_is_not_here_is_listed_and_all_calls_are_counted(
 ) -> None:
     monkeypatch.chdir(ROOT)
     values: dict[str, Any] = {
-        "notebooks": ["crag_mm/52_crag_mm_single_turn"],
+        "notebooks": ["crag_mm/52_crag_mm_answers"],
         "crag_mm_single": str(folder / "single-turn"),
+        "crag_mm_multi": str(folder / "multi-turn"),
         "crag_mm": {"split": "public_test", "indexes": str(folder), "egocentric_size": []},
         "image_search": {"image_service": CLIP, "image_k": 10, "similarity_threshold": 0.85},
         "web_search": {
@@ -80,7 +83,8 @@ def test_what_is_not_here_is_listed_and_all_calls_are_counted(
     assert len(missing) == 5
     told = "\n".join(found)
     calls = re.findall(r"forecast: (\d+) calls", told)
-    assert calls == [str(2 * 3 * ASKED)]  # three arms, with two pictures each
+    # three arms of questions and two of conversations, with two images each
+    assert calls == [str(2 * (3 + 2) * ASKED)]
     for name in (CLIP, BGE):
         assert re.search(rf"is what .*{name.replace('/', '-')}.* will find", told)
 

@@ -226,7 +226,6 @@ def test_what_the_judge_says_unreadably_stops_nothing_and_an_empty_answer_is_not
     talk = ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
     table = ask(server, talks, contexts_of(talks), tmp_path, talk)
     assert table["status"].tolist() == [*("ok",) * 3, *("empty",) * 2, *("early_stopped",) * 2]
-    assert early_stopping(judge, talks, wanted=False) is None
 
 
 # how much of an answer counts

@@ -90,10 +90,9 @@ PRINTED = (
         for _SPLIT in ((("crag_mm.split", "public_test"),),)
         for what, notebook, groups in (
             ("Figures 3, 7", "51", SINGLE),
-            ("Table 8", "52", SINGLE),
-            ("Table 9", "53", MULTI),
-            ("Figures 4, 8", "54", {**SINGLE, "conversations": CONVERSATIONS}),
-            ("Tables 10, 11, before their choice", "55", {**SINGLE, **MULTI}),
+            ("Tables 8, 9", "52", {**SINGLE, **MULTI}),
+            ("Figures 4, 8", "53", {**SINGLE, "conversations": CONVERSATIONS}),
+            ("Tables 10, 11, before their choice", "53", {**SINGLE, **MULTI}),
         )
     ),
     *(

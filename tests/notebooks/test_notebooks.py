@@ -44,8 +44,7 @@ OF_ONE = {
             "controls": True,
         },
     },
-    "52_crag_mm_single_turn": {"mismatched_questions": 8},
-    "53_crag_mm_multi_turn": {"mismatched_conversations": 4},
+    "52_crag_mm_answers": {"mismatched_questions": 8, "mismatched_conversations": 4},
     "60_across_papers": {
         "max_questions": {"per_scenario": 1, "per_dataset": 1},
     },

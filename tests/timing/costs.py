@@ -62,11 +62,12 @@ def _mrag(scenario: str) -> Callable[[Path, Values], Values]:
     return data
 
 
-def _crag(parameter: str, turns: list[int]) -> Callable[[Path, Values], Values]:
+def _crag(questions: int) -> Callable[[Path, Values], Values]:
     def data(folder: Path, values: Values) -> Values:
         indexes = paper_data.crag_indexes(folder / "indexes")
         return {
-            parameter: paper_data.crag_mm(folder / "rows", turns),
+            "crag_mm_single": paper_data.crag_mm(folder / "single", [1] * questions),
+            "crag_mm_multi": paper_data.crag_mm(folder / "multi", TURNS),
             "crag_mm": {**values["crag_mm"], "indexes": indexes},
             "conversation": {**values["conversation"], "answer_tokenizer": ""},
         }
@@ -82,6 +83,8 @@ def _suite(name: str) -> Callable[[Path, Values], Values]:
     return data
 
 
+_MANY = (1_938 - QUESTIONS * 586 / len(TURNS)) / (4 * QUESTIONS)
+"""Times CRAG-MM's second part, so that both make 1,938 questions and 586 conversations."""
 PAPERS: dict[str, list[Part]] = {
     "Visual-RAG": [Part("visual_rag/04_top_k_vs_one_in_k", 374 / QUESTIONS, _visual_rag)],
     "MRAG-Bench": [
@@ -89,12 +92,8 @@ PAPERS: dict[str, list[Part]] = {
         Part("mrag_bench/31_mrag_main", 102 / QUESTIONS, _mrag("Incomplete")),
     ],
     "CRAG-MM": [
-        Part(
-            "crag_mm/52_crag_mm_single_turn",
-            1_938 / QUESTIONS,
-            _crag("crag_mm_single", [1] * QUESTIONS),
-        ),
-        Part("crag_mm/53_crag_mm_multi_turn", 586 / len(TURNS), _crag("crag_mm_multi", TURNS)),
+        Part("crag_mm/52_crag_mm_answers", 586 / len(TURNS) - _MANY, _crag(QUESTIONS)),
+        Part("crag_mm/52_crag_mm_answers", _MANY, _crag(5 * QUESTIONS)),
     ],
     "MRAG-Suite": [
         Part(

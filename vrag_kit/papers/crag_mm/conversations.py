@@ -111,7 +111,6 @@ def conversation_means(
 def conversation_values(
     judged: pd.DataFrame,
     benchmark: Benchmark,
-    stop: StopRule = early_stopping_rule,
     *,
     metrics: Sequence[str] = ("truthfulness",),
     by: Sequence[str] = ARM,
@@ -125,7 +124,8 @@ def conversation_values(
     after `by`: truthfulness as in `conversation_means`, shares of the turns in the slice. Raises as
     `conversation_means` does.
     """
-    rows, keys = _sliced(apply_early_stop(judged, benchmark, stop, by=by), by, slices)
+    stopped = apply_early_stop(judged, benchmark, early_stopping_rule, by=by)
+    rows, keys = _sliced(stopped, by, slices)
     of_turns, tables = _turn_values(rows, by), {}
     for metric in metrics:
         values, scale = rows.assign(value=of_turns[metric], failed=False), _scale(metric, rows)
@@ -189,12 +189,13 @@ def _scale(metric: str, rows: pd.DataFrame) -> Scale:
     return Scale(0.0, float(rows["turns"].max())) if metric == "successful_turns" else SHARES
 
 
-def early_stopping(judge: Judge, benchmark: Benchmark, *, wanted: bool = True) -> EarlyStop | None:
+def early_stopping(judge: Judge, benchmark: Benchmark) -> EarlyStop:
     """Returns an `EarlyStop` that judges each turn once answered and stops by
-    `early_stopping_rule`. Returns None, to ask all turns, unless it is `wanted`.
+    `early_stopping_rule`.
 
-    Turns that are not asked count as missing in either case: truthfulness is the same. A turn
-    without a parsed verdict never triggers the stop, nor does a placeholder verdict of a dry run.
+    Turns that are not asked count as missing, as do turns after a stop: truthfulness is the same.
+    A turn without a parsed verdict never triggers the stop, nor does a placeholder verdict of a dry
+    run.
     """
 
     def score(answers: pd.DataFrame) -> Sequence[float]:
@@ -202,7 +203,7 @@ def early_stopping(judge: Judge, benchmark: Benchmark, *, wanted: bool = True) -
         stands_in = judged["marks"].str.contains(PLACEHOLDER, regex=False)
         return judged["score"].mask(stands_in).tolist()
 
-    return EarlyStop(score=score, rule=early_stopping_rule) if wanted else None
+    return EarlyStop(score=score, rule=early_stopping_rule)
 
 
 NEEDS_HISTORY = "needs history"

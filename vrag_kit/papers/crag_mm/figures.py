@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.patches import ConnectionPatch
 
 from vrag_kit.analysis import finding
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.papers.crag_mm.judge import OUTCOMES
 from vrag_kit.papers.crag_mm.search import SETTING_NAMES
+from vrag_kit.papers.crag_mm.statistics import LABEL_NAMES
 from vrag_kit.plotting.diagnostics import outcome_bars
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
-from vrag_kit.plotting.panels import NO_NAMES, Names, line_plot
+from vrag_kit.plotting.panels import Names, line_plot
 from vrag_kit.plotting.style import COLUMN, DARK, FEW, LIGHT, OUTCOME, SMALL, display_name
 from vrag_kit.retrieval import best_threshold
 from vrag_kit.retrieval.services import annotated_region
@@ -43,26 +43,50 @@ BOTH_COUNTS = (
 )
 """Sentences for a caption of `truthfulness_gains`: what each metric is a mean of."""
 TRUTHFULNESS = "Truthfulness (% correct − % hallucination)"
-REPORTED = {"reported": "reported (the paper's data; one tick per model)"}
-"""What the key calls a paper's values, of which a row has several."""
-OF_IMAGES = {"matched": "own image", "mismatched": "another image (control)"}
+NAMES: Names = {
+    **SETTING_NAMES,
+    **LABEL_NAMES,
+    "reported": "reported (the paper's data; one tick per model)",
+    "matched": "own image",
+    "mismatched": "another image (control)",
+    "without": "without early stopping",
+    "with": "with early stopping",
+    "task_1, mm_llm": "image search − no search",
+    "task_2, mm_llm": "both searches − no search",
+    "task_2, task_1": "both searches − image search",
+    "task_3, mm_llm": "both searches − no search, conversations",
+    "retrieved": "found, in the prompt",
+    "below threshold": "found, not in the prompt",
+    "in index, not retrieved": "in the index, not found",
+    "not in index": "not in the index",
+    "no oracle": "both searches, no oracle",
+    "oracle region": "annotated region (oracle)",
+    "oracle entity": "annotated entity (oracle)",
+    "oracle entity and query": "annotated entity and query (oracle)",
+}
+"""Names in figures of settings, labels, controls, differences and cases."""
 
 
 def outcome_figure(
     shares: pd.DataFrame,
     row: str,
-    *,
     unit: str,
-    **options: Any,  # those of `outcome_bars` have values of many types
+    beside: str,
+    title: str,
+    *,
+    panels: str = "",
+    names: Names = NAMES,
+    caption: str = "",
 ) -> Figure:
     """Draws `outcome_bars` of correct, missing and hallucinated answers, in percent: a bar for each
-    value of the column `row`. `unit` is what n counts; `options` are beside, panels, names, title.
+    value of the column `row`, with the metric `beside` at its end. `unit` is what n counts.
     """
-    names = {"truthfulness": "truthfulness =\ncorrect − hallucination"} | options["names"]
-    options |= {"outcomes": _OUTCOMES, "colors": _COLORS, "caption": of_models(shares)}
-    options |= {"names": names, "xlabel": f"{unit.capitalize()} (%)"}
+    names = {"truthfulness": "truthfulness =\ncorrect − hallucination", **names}
+    look: dict[str, Any] = {"outcomes": _OUTCOMES, "colors": _COLORS, "panels": panels}
+    look |= {"names": names, "beside": beside, "xlabel": f"{unit.capitalize()} (%)"}
+    look |= {"unit": unit, "title": title, "caption": f"{of_models(shares)} {caption}".strip()}
     rows = ["model", row] if shares["model"].nunique() > 1 else row
-    return outcome_bars(shares, rows=rows, unit=unit, **options)
+    return outcome_bars(shares, rows=rows, **look)
 
 
 def of_models(table: pd.DataFrame) -> str:
@@ -86,7 +110,7 @@ def headline(gains: pd.DataFrame, arm: str, baseline: str) -> str:
     return f"{arm} is higher than {baseline} for {higher} of {len(gains)} models"
 
 
-def extremes(means: pd.DataFrame, what: str, column: str, names: Names = NO_NAMES) -> str:
+def extremes(means: pd.DataFrame, what: str, column: str, names: Names = NAMES) -> str:
     """The title for means in percent: for which value of `column` `what` is lowest and highest,
     of those with at least `FEW` cases, if any.
     """
@@ -121,18 +145,13 @@ def threshold_figure(
         f"{value:.0f} % {metric}" for metric, value in at.mean().dropna().items()
     )
     highest = f"Best F1: at {best:.2f} (steps of 0.01; drawn: 0.05)."
-    figure = line_plot(
-        lines.assign(value=100 * lines["value"], n=n),
-        x="threshold",
-        xlabel="Similarity threshold",
-        ylabel="Share (%)",
-        color="metric",
-        names={"precision": "precision", "recall": "recall", "f1": "F1"},
-        unit="images",
-        width=COLUMN,
-        title=f"The threshold {name}, {used:.2f}, has {numbers or 'no images with an entity'}",
-        caption=f"{_OF_ENTRIES.format(images)} {highest}" if best == best else "",
-    )
+    title = f"The threshold {name}, {used:.2f}, has {numbers or 'no images with an entity'}"
+    caption = f"{_OF_ENTRIES.format(images)} {highest}" if best == best else ""
+    look: dict[str, Any] = {"x": "threshold", "xlabel": "Similarity threshold", "color": "metric"}
+    names = {"precision": "precision", "recall": "recall", "f1": "F1"}  # in the order of the key
+    look |= {"ylabel": "Share (%)", "names": names, "unit": "images", "width": COLUMN}
+    lines = lines.assign(value=100 * lines["value"], n=n)
+    figure = line_plot(lines, **look, title=title, caption=caption)
     axis = figure.axes[0]
     for name, value in chosen.items():
         axis.axvline(value, color=DARK, linewidth=0.8, linestyle="--", zorder=1)
@@ -149,13 +168,13 @@ _GREY = "Grey frame of an answer: missing, or after the stop and not counted."
 
 def task_images(benchmark: Benchmark, judged: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Draws a question with its image and, below, a row for each task: the first entity and page
-    that it finds, and its answer. The question is the first one for which the image search finds
-    something and whose answer with both searches is correct, else the first. Returns the figure and
-    the rows of `judged` that it shows.
+    that it finds, and its answer. The question is the first one that image search alone leaves
+    without a correct answer and both searches answer correctly, else the first. Returns the figure
+    and the rows of `judged` that it shows.
     """
     found = judged[judged["doc_ids"].map(len) > 0]
-    both = found[(found["setting"] == "task_2") & (found["score"] > 0)]
-    both = both[both["query_id"].isin(found.query("setting == 'task_1'")["query_id"])]
+    failed = found.query("setting == 'task_1' and score <= 0")["query_id"]
+    both = found[found["query_id"].isin(failed)].query("setting == 'task_2' and score > 0")
     query_id = (both if len(both) else judged)["query_id"].iloc[0]
     mine = judged[judged["query_id"] == query_id].drop_duplicates("setting")
     query = benchmark.queries[query_id]
@@ -168,13 +187,14 @@ def task_images(benchmark: Benchmark, judged: pd.DataFrame) -> tuple[Figure, pd.
         rows[name] = _cells(benchmark, row, heads=len(rows) == 1)
     title = f"The answer to this question is {', '.join(words)}"
     figure = image_grid(rows, height=1.2, title=title, caption=f"{benchmark.name}. {_FRAMES}")
-    return figure, mine[["model", "setting", "query_id", "doc_ids", "answer", "verdict", "score"]]
+    columns = ["model", "setting", "query_id", "search_query", "doc_ids", "answer"]
+    return figure, mine[[*columns, "verdict", "score"]]
 
 
 def conversation_card(benchmark: Benchmark, turns: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Draws a conversation turn by turn: question, entity found by the image search, page found by
     the web search, and answer, framed by its verdict; the image is beside the first turn, its
-    annotated region, if any, marked, and a line is below the turn at which the conversation stops.
+    annotated region, if any, marked, and a note is beside the first turn that does not count.
     `turns` are one setting's, from `apply_early_stop`; drawn is the first conversation with a
     correct turn that stops before its last one, else the first. Returns the figure and the rows of
     the conversation.
@@ -200,11 +220,6 @@ def conversation_card(benchmark: Benchmark, turns: pd.DataFrame) -> tuple[Figure
     title = f"This conversation {end}: {count} of {correct} correct answers count"
     caption = f"{benchmark.name}. Box in the image: its annotated region. {_FRAMES} {_GREY}"
     figure = image_grid(rows, height=1.05, title=title, caption=caption)
-    if stop < len(mine) - 1:
-        left, right = (figure.axes[5 * int(stop + 1) + place] for place in (0, 4))
-        line = ConnectionPatch((0, 1.27), (1, 1.27), "axes fraction", axesA=left, axesB=right)
-        line.set(color=DARK, linestyle="--")
-        figure.add_artist(line)
     columns = ["model", "setting", "conversation", "turn", "query_id", "doc_ids", "answer"]
     return figure, mine[[*columns, "verdict", "score", "stopped_at", "after_stop"]]
 

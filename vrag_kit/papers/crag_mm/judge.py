@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.estimates import estimate
-from vrag_kit.analysis.report_tables import NOTHING
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.judging import (
@@ -23,13 +22,12 @@ from vrag_kit.judging import (
     UnparsedError,
     Verdict,
     is_abstention,
-    judge_answers,
     load_judge,
 )
 from vrag_kit.judging.rubric import fill_template, one_line
 from vrag_kit.judging.scale import TRUTH
-from vrag_kit.judging.truthfulness import RULES, Declines, precheck, truth_verdict
-from vrag_kit.types import Benchmark, JsonView, Query, Status
+from vrag_kit.judging.truthfulness import Declines, precheck, truth_verdict
+from vrag_kit.types import Benchmark, JsonView, Query
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
 _RESULT = re.compile(r"\bresult\b[\s*_\"'“”]*:(.*)", re.IGNORECASE)
@@ -86,18 +84,6 @@ READINGS: Mapping[str, Declines] = {
     "vrag_kit": is_abstention,
 }
 """Maps a rule's name to its function; vrag_kit's also covers "I cannot tell" and the like."""
-
-
-def with_abstention_rules(answers: pd.DataFrame) -> pd.DataFrame:
-    """Adds the columns abstains_code, abstains_challenge and abstains_vrag_kit to a table of
-    answers: 1.0, 0.0, or NaN where the call failed; an empty answer abstains by none.
-    """
-    said = answers["answer"].where(answers["status"].map(lambda each: Status(each).is_answer))
-    columns = {
-        f"abstains_{name}": said.map(reading, na_action="ignore").astype(float)
-        for name, reading in READINGS.items()
-    }
-    return answers.assign(**columns)
 
 
 _WORDS = json.loads((Path(__file__).parent / "rubric.json").read_text(encoding="utf-8"))
@@ -164,27 +150,6 @@ def load_truthfulness_judge(
     if isinstance(judge, TruthfulnessRuleJudge):
         return TruthfulnessRuleJudge(READINGS[abstention])
     return judge
-
-
-def judge_by_abstention_rule(
-    entry: Entry,
-    benchmark: Benchmark,
-    answers: pd.DataFrame,
-    answers_dir: Path | str = "runs/answers",
-    *,
-    hardware: Mapping[str, Any] | None = None,  # as above
-) -> pd.DataFrame:
-    """Judges the answers once by each rule of `READINGS` and concatenates the tables; the column
-    abstention_rule names the rule.
-
-    An answer that is missing by one rule but not by another goes to the judge for the latter only;
-    the same answer is never judged twice.
-    """
-    tables = []
-    for reading in READINGS:
-        judge = load_truthfulness_judge(entry, answers_dir, abstention=reading, hardware=hardware)
-        tables.append(judge_answers(judge, benchmark, answers).assign(abstention_rule=reading))
-    return pd.concat(tables, ignore_index=True)
 
 
 CLASSES = {"correct": "accurate", "incorrect": "hallucinated", "missing": "missing"}
@@ -264,15 +229,3 @@ def evaluate_judge(judge: Judge) -> pd.DataFrame:
         rule=[", ".join(sorted(each.marks)) for each in verdicts],
         verdict=[each.raw or "" for each in verdicts],
     )
-
-
-def rule_accuracy(judged: pd.DataFrame) -> pd.DataFrame:
-    """Computes the accuracy of each rule of `RULES` from the rows of `evaluate_judge`. Columns:
-    rule, says, and for each split "agreeing of decided"; "–" where a rule decided none, as for a
-    judge other than the rule judge.
-    """
-    found = judged.groupby(["rule", "split"])["agrees"].agg(["sum", "size"]).astype(str)
-    cells = (found["sum"] + " of " + found["size"]).unstack()
-    table = cells.reindex(index=list(RULES), columns=list(_FILES)).fillna(NOTHING)
-    table.insert(0, "says", list(RULES.values()))
-    return table.rename_axis(columns=None).reset_index()

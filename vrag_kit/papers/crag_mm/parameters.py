@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from vrag_kit.benchmarks.datasets.crag_mm import SPLITS
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.config import Entry, hardware_of
 from vrag_kit.errors import VragError
-from vrag_kit.generation import ConversationConfig, EarlyStop, TokenLimit, load_rewriter
+from vrag_kit.generation import (
+    ConversationConfig,
+    EarlyStop,
+    TokenLimit,
+    ask_conversations,
+    load_rewriter,
+)
+from vrag_kit.judging import Judge
 from vrag_kit.papers.crag_mm.chroma import EMBEDDINGS
+from vrag_kit.papers.crag_mm.conversations import early_stopping
+from vrag_kit.papers.crag_mm.oracles import sample_questions
 from vrag_kit.papers.crag_mm.prompts import load_prompts, rewriting_prompts
-from vrag_kit.papers.crag_mm.search import SearchPipeline
+from vrag_kit.papers.crag_mm.search import SearchPipeline, with_mismatched_images
 from vrag_kit.retrieval import SearchService, cached_service, image_service, text_service
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Json
 from vrag_kit.workspace import path as project_path
 
 Parameter = Mapping[str, Any]  # Any: a notebook's parameters have values of any type
@@ -57,9 +68,8 @@ def open_services(
         }
         if not documents:
             continue
-        vectors = project_path(cache_dir)
-        if folder is not None and (folder / EMBEDDINGS).is_dir():
-            vectors = folder / EMBEDDINGS
+        converted = folder is not None and (folder / EMBEDDINGS).is_dir()
+        vectors = folder / EMBEDDINGS if folder and converted else project_path(cache_dir)
         if source == "image_search":
             service = image_service(documents, entry, vectors, device=device)
         else:
@@ -138,3 +148,67 @@ def open_conversation_config(
     return ConversationConfig(
         prompts=prompt_set, history=conversation["history"], search=arms, stop=stop, cut=cut
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The parameters by which a notebook searches for questions and asks models about them."""
+
+    search: Parameter
+    """image_search and web_search together, as `open_search_pipeline` takes them."""
+    prompts: Parameter
+    conversation: Parameter
+    decoding: Parameter
+    hardware: Parameter
+    answers_dir: Path | str
+    cache_dir: Path | str
+    indexes: str = ""
+
+    def open(self, benchmark: Benchmark) -> SearchPipeline:
+        """Opens the search pipeline over a benchmark's documents; see `open_search_pipeline`."""
+        where: Json = {"answers_dir": self.answers_dir, "cache_dir": self.cache_dir}
+        where |= {"indexes": self.indexes, "hardware": self.hardware}
+        return open_search_pipeline(benchmark, self.search, self.prompts, **where)
+
+    def ask(
+        self,
+        models: Sequence[Entry],
+        benchmark: Benchmark,
+        searches: SearchPipeline,
+        settings: Sequence[str],
+        *,
+        history: str = "",
+        judge: Judge | None = None,
+    ) -> pd.DataFrame:
+        """Asks models every question in the `settings`; rows as of `ask_conversations`.
+
+        `history` replaces that of the parameters. With a `judge`, conversations end early if the
+        parameter early_stopping is true; without one all turns are asked.
+        """
+        conversation = {**self.conversation, **({"history": history} if history else {})}
+        stops = conversation["early_stopping"]
+        stop = early_stopping(judge, benchmark) if judge and stops else None
+        config = open_conversation_config(self.prompts, conversation, searches, stop=stop)
+        how: Json = {"conversation": config, "decoding": self.decoding, "hardware": self.hardware}
+        contexts = searches.contexts(benchmark, settings)
+        return ask_conversations(models, benchmark, contexts, self.answers_dir, **how)
+
+    def ask_with_control(
+        self,
+        models: Sequence[Entry],
+        benchmark: Benchmark,
+        searches: SearchPipeline,
+        settings: Sequence[str],
+        count: int | None,
+        *,
+        judge: Judge | None = None,
+    ) -> pd.DataFrame:
+        """Asks as `ask` does, then asks `count` of the questions, or conversations, with mismatched
+        images (None: all). The column image is "matched" or "mismatched".
+        """
+        control = sample_questions(with_mismatched_images(benchmark), count)
+        asked = {
+            image: self.ask(models, questions, searches, settings, judge=judge)
+            for image, questions in (("matched", benchmark), ("mismatched", control))
+        }
+        return pd.concat(asked, names=["image"]).reset_index("image")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis import ci_cells, cluster_means, report_table, to_percent
+from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.papers.crag_mm.statistics import image_type
 from vrag_kit.papers.published import published
@@ -18,7 +18,8 @@ from vrag_kit.types import Benchmark, Query, ordered
 
 IMAGE_CUTOFFS = (1, 5, 10, 15, 20, 25, 30)
 WEB_CUTOFFS = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
-BY_IMAGE_CUTOFFS = (1, 10, 30)
+DRAWN = (1, 5, 10, 20, 30, 40, 50)
+"""Cutoffs at which curves are drawn."""
 _PAGES = "answer hit rate"
 _ENTITY = "entity hit rate, image search (Figure 3)"
 CURVES = {
@@ -132,17 +133,6 @@ def recall_lines(
         tables.append(pd.concat([ours, theirs]).assign(panel=panel, unit="percent"))
     columns = ["series", "metric", "k", "value", "ci_low", "ci_high", "n", "panel", "unit"]
     return pd.concat(tables, ignore_index=True)[[*columns, "source"]]
-
-
-def recall_table(lines: pd.DataFrame) -> pd.DataFrame:
-    """Formats `recall_lines`: rows (panel, series) and columns k, with cells "mean [low, high]" in
-    percent. The published values follow each series as "…, paper".
-    """
-    named = lines["series"] + np.where(lines["source"] == REPORTED, ", paper", "")
-    plain = lines["value"].map("{:.1f}".format)
-    cells = ci_cells(lines).where(lines["ci_low"].notna(), plain)
-    table = lines.assign(series=named)
-    return report_table(table, rows=["panel", "series"], columns=["k"], cells=cells, empty="")
 
 
 def index_coverage(benchmark: Benchmark, service: SearchService) -> pd.DataFrame:

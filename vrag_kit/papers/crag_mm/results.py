@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from vrag_kit.analysis import paired_differences
-from vrag_kit.analysis.comparisons import REPEATS, cluster_difference, holm_by_family
+from vrag_kit.analysis import paired_differences, to_percent
+from vrag_kit.analysis.comparisons import cluster_difference, holm_by_family
 from vrag_kit.analysis.means import ARM
-from vrag_kit.analysis.report_tables import NOTHING, ci_cells, report_table
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.benchmarks.datasets.crag_mm import NAMES
 from vrag_kit.dry_run import current_dry_run
@@ -19,49 +18,51 @@ from vrag_kit.papers.crag_mm.conversations import (
     NEEDS_HISTORY,
     NOT_ANNOTATED,
     SELF_CONTAINED,
+    conversation_means,
     conversation_values,
     needs_history,
 )
+from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.papers.crag_mm.statistics import KINDS, image_type
 from vrag_kit.papers.published import format_spread, published
-from vrag_kit.retrieval import SearchService
 from vrag_kit.retrieval.entity_hit_rate import entity_coverage, entity_hit_rate
 from vrag_kit.types import Benchmark, QueryId
 
 COMPARED = ("truthfulness", "accuracy", "missing", "hallucination")
 """Metrics by which arms are compared."""
-STEPS = {
-    "task_1, mm_llm": "image search − no search",
-    "task_2, mm_llm": "both searches − no search",
-    "task_2, task_1": "both searches − image search",
-}
-"""Differences between settings on single questions: arm and baseline → name."""
 
 
 def truthfulness_gains(
     judged: pd.DataFrame,
     benchmark: Benchmark,
+    baselines: Sequence[str],
     *,
-    baseline: str,
     arm: str = "setting",
     by: Sequence[str] = ("model",),
     slices: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """Computes paired differences of each arm from `baseline` for the metrics of `COMPARED`:
-    metric, baseline, arm, `by`, value, ci_low, ci_high, n, n_failed, p, p_holm (see
-    `paired_differences`), as shares.
+    """Computes paired differences, in points, of each arm from each of `baselines` that comes
+    before it in `judged`, for the metrics of `COMPARED`: metric, baseline, arm, `by`, value,
+    ci_low, ci_high, n, n_failed, p, p_holm, unit (see `paired_differences`).
 
     Truthfulness is paired by conversations, shares of turns by turns, without early stopping;
     intervals and tests are over conversations. With `slices` (query → slice) they are within each
     slice, in the column slice after `by`. p_holm corrects within one metric, arm, baseline and
-    slice. Raises as `conversation_values` does, and `VragError` if `baseline` has no answers.
+    slice. Raises as `conversation_values` does, and `VragError` if a baseline has no answers.
     """
     values = conversation_values(judged, benchmark, metrics=COMPARED, by=[*by, arm], slices=slices)
-    keys = ["metric", *by, *([] if slices is None else ["slice"])]
-    gains = paired_differences(values, arm=arm, by=keys, baseline=baseline)
+    keys, order = (
+        ["metric", *by, *([] if slices is None else ["slice"])],
+        list(judged[arm].unique()),
+    )
+    tables = []
+    for baseline in baselines:
+        gains = paired_differences(values, arm=arm, by=keys, baseline=baseline)
+        tables.append(gains[gains[arm].map(order.index) > order.index(baseline)])
+    gains = pd.concat(tables)
     gains = gains.iloc[gains["metric"].map(COMPARED.index).argsort(kind="stable")]
     others = gains.columns.drop(["metric", "baseline"])
-    return gains[["metric", "baseline", *others]].reset_index(drop=True)
+    return to_percent(gains[["metric", "baseline", *others]].reset_index(drop=True))
 
 
 LOW, NORMAL = "low quality", "normal"
@@ -81,13 +82,14 @@ _FACETS: Mapping[str, Sequence[str]] = {
 """Facet → its slices, in the order of the paper's figures."""
 
 
-def slice_labels(benchmark: Benchmark) -> dict[str, dict[QueryId, str]]:
+def slice_labels(benchmark: Benchmark, searches: SearchPipeline) -> dict[str, dict[QueryId, str]]:
     """Maps each facet to the slice of each query: image quality in two levels and in all, image
-    type, domain, query category, dynamism, popularity, history.
+    type, domain, query category, dynamism, popularity, history, and entity
+    (`entity_retrieval_status`).
 
     A query without the annotation is in the slice "not annotated"; a facet without any annotated
-    query is absent, as popularity and history are in the public data. Slices are in the order of
-    the paper's figures.
+    query is absent, as popularity, history and entity are in the public data. Slices are in the
+    order of the paper's figures.
     """
     history, rows = needs_history(benchmark), {}
     for name, query in benchmark.queries.items():
@@ -103,7 +105,27 @@ def slice_labels(benchmark: Benchmark) -> dict[str, dict[QueryId, str]]:
         ranked = table[facet].sort_values(key=lambda each: each.map(ranks), kind="stable")
         if ranked.ne(NOT_ANNOTATED).any():
             found[facet] = {str(name): label for name, label in ranked.items()}
-    return found
+    status = entity_retrieval_status(benchmark, searches)
+    return found | ({"entity": status} if status else {})
+
+
+def slice_means(
+    judged: pd.DataFrame,
+    benchmark: Benchmark,
+    facets: Mapping[str, Labels],
+    *,
+    by: Sequence[str] = ARM,
+) -> pd.DataFrame:
+    """Computes truthfulness by slice of each of the `facets`, in percent: the columns of
+    `conversation_means` with slices, facet, and source, the benchmark's name. Queries without the
+    annotation are left out.
+    """
+    tables = [
+        conversation_means(judged, benchmark, by=by, slices=labels).assign(facet=facet)
+        for facet, labels in facets.items()
+    ]
+    means = to_percent(pd.concat(tables, ignore_index=True)).assign(source=benchmark.name)
+    return means[means["slice"] != NOT_ANNOTATED]
 
 
 def slice_contrast(
@@ -111,21 +133,19 @@ def slice_contrast(
     benchmark: Benchmark,
     labels: Labels,
     pair: tuple[str, str],
-    *,
-    by: Sequence[str] = ARM,
 ) -> pd.DataFrame:
-    """Computes truthfulness in one slice minus that in another, in [−2, 2]. Columns: arm (the
-    "setting" of `by`), the other `by`, metric, setting and baseline (the two slices of `pair`),
-    value, ci_low, ci_high, n, n_baseline, p, p_holm.
+    """Computes truthfulness in one slice minus that in another, in points. Columns: model, arm (the
+    setting of the answers), k, metric, setting and baseline (the two slices of `pair`), value,
+    ci_low, ci_high, n, n_baseline, p, p_holm, unit.
 
     The slices have different questions, whose conversations may overlap, so nothing is paired:
     interval and p are of `ClusterDifference`, over groups. p_holm corrects within one question,
     that is over models. n and n_baseline count conversations. No row if a slice is empty.
     """
-    values = conversation_values(judged, benchmark, by=by, slices=labels)
+    values = conversation_values(judged, benchmark, slices=labels)
     known = values[values["slice"].isin(pair)].dropna(subset="value")
     rows = []
-    for key, part in known.groupby(list(by), sort=False, dropna=False):
+    for key, part in known.groupby(ARM, sort=False, dropna=False):
         first = part["slice"].eq(pair[0]).to_numpy(bool)
         if first.all() or not first.any():
             continue
@@ -134,12 +154,9 @@ def slice_contrast(
         )
         numbers = (found.value, *found.interval(), int(first.sum()), int((~first).sum()))
         rows.append((*key, "truthfulness", *pair, *numbers, found.p_value()))
-    named = ["arm" if name == "setting" else name for name in by]
-    numbers_are = ["value", "ci_low", "ci_high", "n", "n_baseline", "p"]
-    columns = [*named, "metric", "setting", "baseline", *numbers_are]
-    table = pd.DataFrame(rows, columns=columns)
-    asking = [name for name in named if name not in REPEATS]
-    return table.assign(p_holm=holm_by_family(table, asking))
+    columns = ["model", "arm", "k", "metric", "setting", "baseline", "value", "ci_low", "ci_high"]
+    table = pd.DataFrame(rows, columns=[*columns, "n", "n_baseline", "p"])
+    return to_percent(table.assign(p_holm=holm_by_family(table, ["arm"])))
 
 
 RETRIEVED = "retrieved"
@@ -149,57 +166,44 @@ NOT_IN_INDEX = "not in index"
 _STATUSES = (RETRIEVED, BELOW_THRESHOLD, NOT_RETRIEVED, NOT_IN_INDEX, NOT_ANNOTATED)
 
 
-def entity_retrieval_status(
-    benchmark: Benchmark, images: SearchService, k: int, threshold: float
-) -> dict[QueryId, str]:
-    """Maps each query to the retrieval status of its entity among the first `k` entries of the
-    image search. Above `threshold` it is `RETRIEVED`, and the answerer sees it. Otherwise it is
-    `BELOW_THRESHOLD`, not among the entries (`NOT_RETRIEVED`), or not in the index
-    (`NOT_IN_INDEX`); "not annotated" if the data do not name it. Worst last. Raises `VragError` if
-    they name none.
+def entity_retrieval_status(benchmark: Benchmark, searches: SearchPipeline) -> dict[QueryId, str]:
+    """Maps each query to the retrieval status of its entity among the first `image_k` entries of
+    the image search. Above the threshold it is `RETRIEVED`, and the prompt contains it. Otherwise
+    it is `BELOW_THRESHOLD`, not among the entries (`NOT_RETRIEVED`), or not in the index
+    (`NOT_IN_INDEX`); "not annotated" if the data do not name it. Worst last. Empty without an image
+    search, and if the data name no entity.
     """
-    queries = list(benchmark.queries.values())
-    if not any(query.entity for query in queries):
-        raise VragError(
-            f"{benchmark.name}: found no query with an entity; expected marks.jsonl beside the"
-            " rows. `vrag fetch crag-mm --diagnostic` brings some."
-        )
-    run = images.search(queries, k)
+    images, queries = searches.images, list(benchmark.queries.values())
+    if images is None or not any(query.entity for query in queries):
+        return {}
+    run = images.search(queries, searches.image_k)
     coverage = entity_coverage(queries, images.corpus, entity_names)
     labels = {name: NOT_RETRIEVED if held else NOT_IN_INDEX for name, held in coverage.items()}
-    for label, hits in ((BELOW_THRESHOLD, run), (RETRIEVED, run[run["score"] > threshold])):
-        table = entity_hit_rate(hits, queries, images.corpus, entity_names, cutoffs=[k])
-        labels |= dict.fromkeys(table.loc[table["value"] == 1, "query_id"], label)
+    kept = run[run["score"] > searches.threshold]
+    for label, hits in ((BELOW_THRESHOLD, run), (RETRIEVED, kept)):
+        found = entity_hit_rate(
+            hits, queries, images.corpus, entity_names, cutoffs=[searches.image_k]
+        )
+        labels |= dict.fromkeys(found.loc[found["value"] == 1, "query_id"], label)
     every = {name: labels.get(name, NOT_ANNOTATED) for name in benchmark.queries}
     return dict(sorted(every.items(), key=lambda each: _STATUSES.index(each[1])))
 
 
-def with_entity_retrieved(judged: pd.DataFrame, labels: Labels) -> pd.DataFrame:
-    """Filters judged answers to the questions, or conversations, whose label in `labels` is
-    `RETRIEVED`. All turns of a conversation have one image, and one label. Raises `VragError` if
+def with_entity_retrieved(judged: pd.DataFrame, facets: Mapping[str, Labels]) -> pd.DataFrame:
+    """Filters judged answers to the questions, or conversations, whose label in the facet "entity"
+    is `RETRIEVED`. All turns of a conversation have one image, and one label. Raises `VragError` if
     there are none; a dry run, which searches nothing, keeps all instead.
     """
-    kept = judged[judged["query_id"].map(labels) == RETRIEVED].reset_index(drop=True)
+    kept = judged[judged["query_id"].map(facets.get("entity", {})) == RETRIEVED]
     if kept.empty and current_dry_run():
         return judged
     if kept.empty:
         raise VragError(
-            f"found no question with the label {RETRIEVED!r}; lower similarity_threshold, or"
-            " search for more (image_k)."
+            f"found no question with the label {RETRIEVED!r}; lower similarity_threshold, raise"
+            " image_k, or name entities in marks.jsonl beside the rows; `vrag fetch crag-mm"
+            " --diagnostic` brings some."
         )
-    return kept
-
-
-def entity_retrieval_shares(benchmark: Benchmark, labels: Labels) -> pd.DataFrame:
-    """Counts questions and conversations (or groups) by label: label, questions, groups, and share
-    of the groups with an annotated entity, in percent.
-    """
-    table = pd.DataFrame({"entity": pd.Series(labels), "group": pd.Series(benchmark.groups)})
-    by_label = table.groupby("entity")["group"].agg(["size", "nunique"])
-    counts = by_label.reindex(list(dict.fromkeys(labels.values())))
-    annotated = counts["nunique"].drop(NOT_ANNOTATED, errors="ignore")
-    counts = counts.set_axis(["questions", benchmark.groups_are], axis=1)
-    return counts.assign(share=100 * annotated / annotated.sum()).reset_index()
+    return kept.reset_index(drop=True)
 
 
 SHOWN = ("accuracy", "missing", "hallucination", "truthfulness", "early_stop")
@@ -212,27 +216,3 @@ def published_range(table: int) -> pd.DataFrame:
     """
     wide = format_spread(published("crag_mm", table), ["setting", "metric"]).unstack()
     return wide.reindex(columns=[name for name in SHOWN if name in wide])
-
-
-def truthfulness_table(means: pd.DataFrame, paper: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Formats results: rows (source, model, setting), columns `SHOWN`, n and failed. Cells are
-    "mean [low, high]" of `to_percent(conversation_means(…))`, followed, where conversations have no
-    score, by the means if all of these were incorrect, or correct.
-
-    `paper`, such as `published("crag_mm", 8)`, is added below as "reported, other data".
-    """
-    ours = means[means["metric"].isin(SHOWN)]
-    bounds = [
-        " ({bound_low:.1f} to {bound_high:.1f})".format_map(row) for _, row in ours.iterrows()
-    ]
-    cells = ci_cells(ours) + pd.Series(bounds, ours.index).where(ours["n_failed"] > 0, "")
-    ours = ours.assign(source="here", cell=cells)
-    keys, tables = ["source", "model", "setting"], [ours]
-    counts = ours.groupby(keys, sort=False).agg(n=("n", "max"), failed=("n_failed", "max"))
-    if paper is not None:
-        cells = paper["value"].map("{:.1f}".format)
-        tables.append(paper.assign(source="reported, other data", cell=cells))
-    both = pd.concat(tables, ignore_index=True)
-    wide = report_table(both, rows=keys, cells=both["cell"])
-    wide = wide.reindex(columns=[name for name in SHOWN if name in wide])
-    return wide.join(counts.astype(str)).fillna(NOTHING)

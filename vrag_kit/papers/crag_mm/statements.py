@@ -5,12 +5,12 @@ settings or slices; verdicts on the paper's data only.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from vrag_kit.papers.crag_mm.audit import CONVERSATIONS
+from vrag_kit.papers.crag_mm.conversations import NEEDS_HISTORY
 from vrag_kit.papers.sources import DataSource, make_data_source
 from vrag_kit.papers.statements import (
     load_statements,
@@ -25,6 +25,8 @@ from vrag_kit.workspace import path as project_path
 PAPER = "crag_mm"
 STATEMENTS = load_statements(PAPER)
 """The statements, in the order of the paper."""
+OF_CONVERSATIONS = ("task_3", NEEDS_HISTORY)
+"""Settings and slices of which statements are about conversations."""
 _EDITION = "CRAG-MM, public test, told by name and count; release not known"
 _SESSIONS = {
     "crag-mm-single-turn-public-test": 1938,  # 30 % of 6,462
@@ -47,24 +49,28 @@ def data_source(benchmark: Benchmark) -> DataSource:
 def check_statements(
     notebook: str,
     differences: pd.DataFrame,
-    source: DataSource | Mapping[str, DataSource],
+    single: Benchmark,
+    multi: Benchmark,
     folder: Path | str,
 ) -> pd.DataFrame:
     """Checks the paper's statements that a notebook's differences can test, one row per statement
-    and model. Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is NN_claims.csv
-    below `folder`, a notebook's `figures_dir`.
+    and model, and saves them as NN_claims.csv below `folder`, a notebook's `figures_dir`. Columns
+    are `STATEMENT_COLUMNS` of `papers.statements`.
 
-    `notebook` is its number ("52"); `differences` are `to_percent(truthfulness_gains(…))` for each
-    baseline, or rows of slices in the same columns: model, metric, setting, baseline, value,
-    ci_low, ci_high, n, in points. `source` is the `data_source(benchmark)`, or maps a statement's
-    name to its own: verdicts are given on the paper's own data only (`save_statement_checks`). The
-    returned table has a row without numbers for each statement without results. Raises `VragError`
-    if the folder cannot be written.
+    `notebook` is its number ("52"); `differences` are `truthfulness_gains` or `slice_contrast`:
+    model, metric, setting, baseline, value, ci_low, ci_high, n, in points. Statements about
+    task_3 or history are about `multi`, the others about `single`; a verdict is given on the
+    paper's own data only (`save_statement_checks`). The returned table has a row without numbers
+    for each statement without results. Raises `VragError` if the folder cannot be written.
     """
     statements = [each for each in STATEMENTS if each.notebook == notebook]
+    sources = {
+        each.name: data_source(multi if each.setting in OF_CONVERSATIONS else single)
+        for each in statements
+    }
     numbers = select_differences(statements, differences)
     file = project_path(folder) / PAPER / f"{notebook}_claims.csv"
-    return save_statement_checks(file, statements, numbers, source)
+    return save_statement_checks(file, statements, numbers, sources)
 
 
 def statements_table(folder: Path | str) -> pd.DataFrame:

@@ -50,7 +50,7 @@ def describe(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     """Summarises a split as a table: columns statistic, value, unit, and `published`, the paper's
     value for the whole benchmark, whose public splits are 30 % each (NaN if there is none).
     """
-    questions = _questions(single, multi)
+    questions = question_labels(single, multi)
     images, lengths = questions.query("first"), _lengths(questions)
     printed = published("crag_mm", 3).set_index(["domain", "split", "question_type"])["value"]
     paper = published("crag_mm", 2).set_index(["image_quality", "image_type"])["value"]
@@ -77,7 +77,7 @@ def distribution(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     and kind are those of a conversation's first turn, as it has one image. Labels that do not occur
     have n 0.
     """
-    questions, paper = _questions(single, multi), _published_shares()
+    questions, paper = question_labels(single, multi), _published_shares()
     singles, turns = (questions[questions["population"] == name] for name in (SINGLE, "turns"))
     images, lengths = questions.query("first"), _lengths(questions).astype(str).to_frame("turns")
     parts = (
@@ -102,26 +102,6 @@ def distribution(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)[columns]
 
 
-def quality_by_kind(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
-    """Computes Table 2: rows image qualities and their total, columns egocentric, non-egocentric
-    and total images, each with the paper's share in percent.
-    """
-    images = _questions(single, multi).query("first")
-    printed = published("crag_mm", 2).replace({"image_quality": {"_": " "}}, regex=True)
-    printed = printed.replace({"image_type": {"normal": "non-egocentric"}})
-    paper = printed.pivot(index="image_quality", columns="image_type", values="value")
-    n = pd.crosstab(images["image_quality"], images["image_type"])
-    n = n.reindex(index=NAMES["image_quality"], columns=KINDS, fill_value=0)
-    n.loc["total"] = n.sum()
-    n["total"] = n.sum(axis=1)
-    columns = {}
-    for kind in n:
-        columns[kind, "n"] = n[kind]
-        columns[kind, "%"] = 100 * n[kind] / (len(images) or np.nan)
-        columns[kind, "paper, %"] = 100 * paper[kind] / paper["total"]["total"]
-    return pd.DataFrame(columns).reindex(n.index).rename_axis(None)
-
-
 def annotation_coverage(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     """Counts the questions with each annotation of `MARKS`: rows annotations, a column of single
     questions and one of turns, as "annotated of all".
@@ -135,19 +115,10 @@ def annotation_coverage(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def example_per_quality(benchmark: Benchmark) -> dict[str, Query]:
-    """Maps each image quality to the first question with such an image, egocentric ones first;
-    absent if there is none.
+def question_labels(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
+    """Returns a row per question: population, group, first (whether it is its conversation's first
+    turn), domain, query_category, dynamism, image_quality and image_type.
     """
-    queries = sorted(benchmark.queries.values(), key=lambda each: not each.metadata["egocentric"])
-    found: dict[str, Query] = {}
-    for query in queries:
-        found.setdefault(query.metadata["image_quality"], query)
-    return {quality: found[quality] for quality in NAMES["image_quality"] if quality in found}
-
-
-def _questions(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
-    """One row a question: population, group, first (of its conversation), and its labels."""
     rows = []
     for population, benchmark in ((SINGLE, single), ("turns", multi)):
         for query in benchmark.queries.values():

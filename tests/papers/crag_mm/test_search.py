@@ -21,7 +21,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, ask_conversations, load_rewriter
 from vrag_kit.generation.rewriting import parse_rewriting
 from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, rewriting_prompts
-from vrag_kit.papers.crag_mm.search import SearchPipeline
+from vrag_kit.papers.crag_mm.search import SearchPipeline, with_mismatched_images
 from vrag_kit.retrieval import cached_service
 from vrag_kit.types import Benchmark
 
@@ -213,3 +213,27 @@ def test_any_name_and_question_come_through(before: str, question: str) -> None:
     words = " ".join(question.split())
     expected = {"outcome": "rewritten", "question": words} if words else {"outcome": "unparsed"}
     assert found == expected
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Benchmark:
+    return make_talks(tmp_path, {"a": 3, "b": 3, "c": 1})
+
+
+def test_all_turns_of_a_session_get_the_image_of_one_other(three: Benchmark) -> None:
+    swapped = with_mismatched_images(three)
+    own = {name: query.image for name, query in three.queries.items()}
+    lent = {name: query.image for name, query in swapped.queries.items()}
+    assert all(lent[name] != own[name] for name in own)
+    assert lent["a-0"] == lent["a-1"] == lent["a-2"]
+    assert set(lent.values()) <= set(own.values())
+    texts = [query.text for query in three.queries.values()]
+    assert [query.text for query in swapped.queries.values()] == texts
+    assert swapped.fingerprint != three.fingerprint
+    again = with_mismatched_images(three)
+    assert {name: query.image for name, query in again.queries.items()} == lent
+
+
+def test_a_session_without_another_has_no_control(tmp_path: Path) -> None:
+    with pytest.raises(VragError, match="no other shows another entity"):
+        with_mismatched_images(make_talks(tmp_path, {"a": 2}))

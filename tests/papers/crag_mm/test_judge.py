@@ -17,14 +17,14 @@ from strange_server import StrangeServer, text_in
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TRUTH, TruthfulnessRuleJudge, UnparsedError, judge_answers, load_judge
+from vrag_kit.papers import published
 from vrag_kit.papers.crag_mm.conversations import early_stopping
 from vrag_kit.papers.crag_mm.judge import (
     READINGS,
-    judge_by_abstention_rule,
+    judge_validation,
     load_truthfulness_judge,
     read_result,
     truthfulness_rubric,
-    with_abstention_rules,
 )
 from vrag_kit.types import Query
 
@@ -122,7 +122,6 @@ def test_a_turn_of_which_no_verdict_can_be_read_ends_no_run_but_a_whole_table_do
     with StrangeServer({"Prediction": ["say Result: MAYBE"]}) as server:
         judge = load_truthfulness_judge(entry(server), tmp_path)
         stop = early_stopping(judge, BENCHMARK)
-        assert stop is not None
         assert np.isnan(stop.score(answers("so", "or so"))).all()
         with pytest.raises(VragError, match="none of 2 answers got a verdict; the first says"):
             judge_answers(judge, BENCHMARK, answers("so", "or so"))
@@ -139,17 +138,39 @@ def test_an_answer_that_the_reference_equals_is_right_once_though_it_declines() 
     assert TruthfulnessRuleJudge().verdict(query, "I don't know").score == 1
 
 
+<<<<<<<< HEAD:tests/papers/test_crag_mm_judge.py
+========
+@pytest.mark.parametrize(
+    ("said", "code", "challenge", "kit"),
+    [
+        ("I don't know.", 1, 1, 1),
+        ("I don’t know", 1, 0, 1),
+        ("I do not know", 1, 0, 1),
+        ("A red moth: I don't know.", 1, 1, 1),
+        ("Sorry, I can't tell", 0, 0, 1),
+        ("i dont know", 1, 0, 0),
+        ("Norland", 0, 0, 0),
+    ],
+)
+def test_three_readings_of_abstention_stand_side_by_side(
+    said: str, code: int, challenge: int, kit: int
+) -> None:
+    assert [rule(said) for rule in READINGS.values()] == [code, challenge, kit]
+
+
+>>>>>>>> 6d772da0 (Write CRAG-MM's notebooks anew, seven as four):tests/papers/crag_mm/test_judge.py
 def test_each_reading_has_its_own_scores_and_the_judge_is_asked_once(tmp_path: Path) -> None:
     said = ("I don't know", "I do not know", "I cannot tell", None)
     with StrangeServer({"Prediction": ["say Result: WRONG"]}) as server:
-        judged = judge_by_abstention_rule(entry(server), BENCHMARK, answers(*said), tmp_path)
+        found = {}
+        for rule in READINGS:
+            judge = load_truthfulness_judge(entry(server), tmp_path, abstention=rule)
+            judged = judge_answers(judge, BENCHMARK, answers(*said))
+            found[rule] = judged["score"].tolist()[:3]
         assert server.calls("Prediction: I do not know") == 1
         assert server.calls("Prediction: I cannot tell") == 1
         assert server.calls("Prediction: I don't know") == 0
-    found = {name: part["score"].tolist()[:3] for name, part in judged.groupby("abstention_rule")}
     assert found == {"code": [0, 0, -1], "challenge": [0, -1, -1], "vrag_kit": [0, 0, 0]}
-    with_failed = with_abstention_rules(answers(None))
-    assert with_failed["abstains_vrag_kit"].isna().all()
 
 
 def test_judges_are_named_by_a_parameter(tmp_path: Path) -> None:
@@ -160,3 +181,39 @@ def test_judges_are_named_by_a_parameter(tmp_path: Path) -> None:
     assert isinstance(load_judge("truth_rule", tmp_path), TruthfulnessRuleJudge)
     with pytest.raises(VragError, match="abstention is 'all'; expected one of code, challenge"):
         load_truthfulness_judge("truth_rule", tmp_path, abstention="all")
+<<<<<<<< HEAD:tests/papers/test_crag_mm_judge.py
+========
+
+
+def test_a_query_whose_answers_are_hidden_has_no_score() -> None:
+    hidden = Query(query_id="q", text="How long is it?")
+    verdict = TruthfulnessRuleJudge().verdict(hidden, "43 mm")
+    assert verdict.score is None
+    assert verdict.failure is not None
+
+
+def test_readings_make_other_judges_of_one_name(tmp_path: Path) -> None:
+    judges = [load_truthfulness_judge("truth_rule", tmp_path, abstention=name) for name in READINGS]
+    keys = {judge_answers(judge, BENCHMARK, answers("x"))["judge_id"].iloc[0] for judge in judges}
+    assert len(keys) == len(READINGS)
+    rubrics = [truthfulness_rubric(abstention=name) for name in READINGS]
+    assert len({rubric.fingerprint for rubric in rubrics}) == len(rubrics)
+
+
+def test_three_classes_as_counted_by_hand() -> None:
+    pairs = [("correct", "correct")] * 3
+    pairs += [("correct", "incorrect"), ("incorrect", "incorrect"), ("incorrect", "correct")]
+    pairs += [("missing", "missing"), ("incorrect", "")]
+    table = pd.DataFrame(pairs, columns=["label", "judged"])
+    table = table.assign(query_id=[f"q{number}" for number in range(len(pairs))])
+    found = judge_validation(table).set_index(["label", "metric"])["value"]
+    # correct: 3 of both, 1 missed, 1 added; incorrect: 1 of both, 2 missed, 1 added
+    assert found["accurate"].to_dict() == {
+        "accuracy": 6 / 8, "precision": 3 / 4, "recall": 3 / 4, "f1": 6 / 8
+    }  # fmt: skip
+    assert found["hallucinated", "precision"] == 1 / 2
+    assert found["hallucinated", "recall"] == pytest.approx(1 / 3)
+    assert found["hallucinated", "f1"] == pytest.approx(2 / 5)
+    assert found["average", "precision"] == pytest.approx((3 / 4 + 1 / 2 + 1) / 3)
+    assert set(published("crag_mm", 7)["label"]) == set(found.index.get_level_values("label"))
+>>>>>>>> 6d772da0 (Write CRAG-MM's notebooks anew, seven as four):tests/papers/crag_mm/test_judge.py

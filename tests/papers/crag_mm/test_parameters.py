@@ -1,0 +1,76 @@
+"""The searches and conversations that a notebook's parameters name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from strange_server import StrangeServer, text_in
+from talks import make_talks, page
+
+from vrag_kit.errors import VragError
+from vrag_kit.papers.crag_mm.parameters import (
+    Setup,
+    open_conversation_config,
+    open_search_pipeline,
+)
+from vrag_kit.runner.params import declared_parameters
+from vrag_kit.runner.plan import all_notebooks
+from vrag_kit.synthetic import crag_mm
+from vrag_kit.types import Benchmark
+
+SEARCH = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "reference"}
+SEARCH |= {"rewriter": "", "image_service": "", "web_service": "words"}
+PROMPTS = {"prompt_set": "paper", "image_context_chars": 900, "web_context_chars": 800}
+CONVERSATION = {"history": "generated", "early_stopping": False, "max_answer_tokens": 75}
+CONVERSATION |= {"answer_tokenizer": ""}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Benchmark:
+    pages = {each.doc_id: each for each in [page("w", "Van", "A van has wheels.")]}
+    return replace(make_talks(tmp_path, {"a": 3, "b": 3, "c": 1}), corpus=pages)
+
+
+@pytest.mark.parametrize("number", ["52", "53", "54", "55"])
+def test_the_notebooks_ask_the_synthetic_editions_as_60_does(number: str) -> None:
+    (book,) = [book for book in all_notebooks() if book.name.startswith(number)]
+    names = declared_parameters(book)
+    search = names["image_search"] | names["web_search"]
+    assert {key: search[key] for key in crag_mm.SEARCH} == crag_mm.SEARCH
+    assert names["prompts"] == crag_mm.PROMPTS
+    assert names["conversation"] == crag_mm.CONVERSATION
+
+
+def test_parameters_name_arms_and_talks(world: Benchmark, tmp_path: Path) -> None:
+    how = {"answers_dir": tmp_path, "cache_dir": tmp_path, "hardware": {}}
+    searches = open_search_pipeline(world, SEARCH, PROMPTS, **how)
+    assert (searches.images, searches.image_k, searches.web_k) == (None, 3, 2)
+    assert searches.web is not None
+    assert (searches.threshold, searches.rewrite) == (0.5, "reference")
+    with pytest.raises(VragError, match="no rewriter"):
+        open_search_pipeline(world, {**SEARCH, "rewrite": "retrieved"}, PROMPTS, **how)
+    plain = open_conversation_config(PROMPTS, CONVERSATION, searches)
+    assert (plain.history, plain.cut, plain.search) == ("generated", None, searches)
+    limited = {**CONVERSATION, "answer_tokenizer": "some"}
+    cut = open_conversation_config(PROMPTS, limited, searches).cut
+    assert cut is not None
+    assert (cut.tokens, cut.tokenizer) == (75, "some")
+
+
+def test_the_control_asks_some_conversations_with_another_image(
+    world: Benchmark, tmp_path: Path
+) -> None:
+    with StrangeServer() as server:
+        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
+        setup = Setup(SEARCH, PROMPTS, CONVERSATION, {}, {}, tmp_path, tmp_path)
+        searches = setup.open(world)
+        both = setup.ask_with_control([model], world, searches, ["mm_llm"], 2)
+        bare = setup.ask([model], world, searches, ["mm_llm"], history="none")
+        history = [text_in(body) for body in server.requests if "turn 1 of a?" in text_in(body)]
+    assert both.groupby("image")["query_id"].size()["matched"] == len(world.queries)
+    control = both[both["image"] == "mismatched"]
+    assert control["query_id"].str[0].nunique() == 2
+    assert set(bare["history"]) == {"none"}
+    assert ["turn 0 of a?" in words for words in history].count(False) >= 1

@@ -1,0 +1,164 @@
+"""Truthfulness as paired differences, by slice, and where the image search finds the entity;
+against counts by hand.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import factories
+import numpy as np
+import pandas as pd
+import pytest
+from factories import judged_arms
+from scipy import stats
+from talking_process import listed
+from talks import entry
+
+from vrag_kit.analysis import cluster_means
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.dry_run import dry_run
+from vrag_kit.errors import VragError
+from vrag_kit.papers import crag_mm as paper
+from vrag_kit.papers.crag_mm.results import LOW_LESS_NORMAL, RETRIEVED
+from vrag_kit.papers.crag_mm.search import SearchPipeline
+from vrag_kit.types import Benchmark, Query
+
+SCORES = {"R": 1.0, "M": 0.0, "W": -1.0, "?": float("nan")}
+GRAPH = (  # found in this order: similarity 0.95, the others 0.05 less each
+    entry("kg-1", ("Talia ensis", "")),
+    entry("kg-2", ("Talia osa", "")),
+    entry("kg-3", ("Bora", "")),
+)
+
+
+def questions(*qualities: str, entities: str = "") -> Benchmark:
+    """A question of each image quality."""
+    queries = []
+    for number, quality in enumerate(qualities):
+        marks = {"image_quality": quality, "egocentric": True}
+        name, image = f"q{number}", ImageFile(Path("never-opened.png"))
+        entity = entities.split(",")[number] if entities else ""
+        query = Query(
+            query_id=name, text="?", image=image, group=name, entity=entity, metadata=marks
+        )
+        queries.append(query)
+    return factories.benchmark(queries)
+
+
+def conversations(count: int) -> Benchmark:
+    """Conversations of three turns."""
+    queries = [
+        Query(query_id=f"{talk}-{turn}", text="?", group=talk, conversation_id=talk, turn=turn)
+        for talk, turn in product([f"c{number}" for number in range(count)], range(3))
+    ]
+    return factories.benchmark(queries)
+
+
+def judged(benchmark: Benchmark, arm: str = "setting", **letters: str) -> pd.DataFrame:
+    """An arm a keyword, a letter (R, M, W, ?) a query."""
+    scores = {name: [SCORES[letter] for letter in word] for name, word in letters.items()}
+    rows = {"query_id": list(benchmark.queries), "group": [*benchmark.groups.values()], "k": 0}
+    return judged_arms(scores, [arm], score_min=-1.0, score_max=1.0, **rows)
+
+
+def test_gains_are_paired_by_conversations_and_turns_and_are_in_points() -> None:
+    talks = conversations(12)
+    table = judged(talks, mm_llm="?WR" + "RWR" * 11, task_3="RRR" * 12)
+    gains = paper.results.truthfulness_gains(table, talks, ["mm_llm"]).set_index("metric")
+    assert gains["value"].round(2).to_dict() == {
+        "truthfulness": 66.67, "accuracy": 33.33, "missing": 0.0, "hallucination": -33.33
+    }  # fmt: skip
+    assert gains.loc["truthfulness", ["n", "n_failed"]].tolist() == [11, 1]
+    assert gains.loc["accuracy", ["n", "n_failed"]].tolist() == [33, 3]
+
+
+def test_an_arm_is_compared_with_the_baselines_before_it() -> None:
+    table = judged(questions("", ""), mm_llm="MM", task_1="RM", task_2="RR")
+    gains = paper.results.truthfulness_gains(table, questions("", ""), ["mm_llm", "task_1"])
+    steps = gains.query("metric == 'accuracy'").set_index(["setting", "baseline"])["value"]
+    assert steps.to_dict() == {
+        ("task_1", "mm_llm"): 50, ("task_2", "mm_llm"): 100, ("task_2", "task_1"): 50
+    }  # fmt: skip
+
+
+def test_slices_are_compared_turn_by_turn() -> None:
+    """By hand: with own answers turn 1 of the first conversation is correct; the others stay."""
+    talks = conversations(2)
+    table = judged(talks, "history", none="RWWRMR", generated="RRWRMR")
+    labels = {name: "later" if query.turn else "first" for name, query in talks.queries.items()}
+    rows = {"arm": "history", "by": ["model"], "slices": labels}
+    gains = paper.results.truthfulness_gains(table, talks, ["none"], **rows)
+    found = gains.set_index(["slice", "metric"])["value"].to_dict()
+    assert (found["later", "accuracy"], found["later", "hallucination"]) == (25, -25)
+    assert found["first", "accuracy"] == 0
+    # after early stopping: none (−1 − 1) / 2 and (0 + 1) / 2; generated (1 − 1) / 2 and 1 / 2
+    assert found["later", "truthfulness"] == 50
+    values = paper.conversations.conversation_values(
+        table, talks, metrics=("accuracy",), by=["history"], slices=labels
+    )
+    shares = cluster_means(values, ["metric", "slice", "history"]).set_index(["slice", "history"])
+    assert shares.loc["later", "value"].tolist() == [0.25, 0.5]
+
+
+def test_slices_are_those_that_the_data_annotate_in_the_papers_order() -> None:
+    benchmark = questions("rotated", "low light", "", "normal")
+    labels = paper.results.slice_labels(benchmark, SearchPipeline())
+    assert list(labels) == ["low_quality", "image_quality", "image_type"]
+    order = list(dict.fromkeys(labels["image_quality"].values()))
+    assert order == ["normal", "low light", "rotated", "not annotated"]
+    table = judged(benchmark, task_2="RWRM")
+    means = paper.results.slice_means(table, benchmark, labels).query("facet == 'image_quality'")
+    values = list(zip(means["slice"], means["value"], strict=True))
+    assert values == [("normal", 0.0), ("low light", -100.0), ("rotated", 100.0)]
+
+
+def test_a_drop_is_the_unpaired_difference_of_two_slices() -> None:
+    benchmark = questions(*["blurred", "normal"] * 80)
+    letters = "".join(f"{bad}{good}" for bad, good in zip("WMRW" * 20, "RRMW" * 20, strict=True))
+    labels = paper.results.slice_labels(benchmark, SearchPipeline())["low_quality"]
+    table = judged(benchmark, task_2=letters)
+    row = paper.results.slice_contrast(table, benchmark, labels, LOW_LESS_NORMAL).iloc[0]
+    bad, good = np.array([-1, 0, 1, -1] * 20), np.array([1, 1, 0, -1] * 20)
+    welch = stats.ttest_ind(bad, good, equal_var=False)
+    interval = [100 * end for end in welch.confidence_interval()]
+    assert row["value"] == pytest.approx(100 * (bad.mean() - good.mean()))
+    assert row[["n", "n_baseline", "arm"]].tolist() == [80, 80, "task_2"]
+    assert row[["ci_low", "ci_high"]].tolist() == pytest.approx(interval, abs=2)
+    assert row["p"] == row["p_holm"] == pytest.approx(welch.pvalue, abs=0.001)
+
+
+def test_a_drop_of_two_questions_may_be_none_and_of_an_empty_slice_there_is_no_row() -> None:
+    two, one = questions("normal", "blurred"), questions("normal")
+    labels = paper.results.slice_labels(two, SearchPipeline())["low_quality"]
+    few = paper.results.slice_contrast(judged(two, task_2="RW"), two, labels, LOW_LESS_NORMAL)
+    assert few["value"].item() == -200
+    assert few["ci_high"].item() > 0
+    alone = judged(one, task_2="R")
+    assert paper.results.slice_contrast(alone, one, labels, LOW_LESS_NORMAL).empty
+
+
+def test_each_question_has_the_retrieval_status_of_its_entity(tmp_path: Path) -> None:
+    benchmark = questions(*[""] * 5, entities="Talia ensis,Talia osa,Bora,Nobody,")
+    images = listed("image", *GRAPH)
+    searches = SearchPipeline(images=images, image_k=2, threshold=0.92)
+    facets = paper.results.slice_labels(benchmark, searches)
+    assert list(facets["entity"].values()) == [
+        RETRIEVED, "below threshold", "in index, not retrieved", "not in index", "not annotated"
+    ]  # fmt: skip
+    table = judged(benchmark, task_2="RWMWR")
+    kept = paper.results.with_entity_retrieved(table, facets)
+    assert kept["query_id"].tolist() == ["q0"]
+    nameless = paper.results.slice_labels(questions("normal"), searches)
+    assert "entity" not in nameless
+    with pytest.raises(VragError, match=r"'retrieved'; .* marks\.jsonl"):
+        paper.results.with_entity_retrieved(table, nameless)
+    with dry_run(tmp_path):  # where nothing is searched
+        assert paper.results.with_entity_retrieved(table, nameless).equals(table)
+
+
+def test_single_questions_have_no_early_stop() -> None:
+    benchmark = questions("", "")
+    means = paper.conversations.conversation_means(judged(benchmark, task_2="RW"), benchmark)
+    assert "early_stop" not in set(means["metric"])
