@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,24 +33,36 @@ BOUNDS = ["bound_low", "bound_high"]
 
 def benchmark(lengths: Sequence[int], *, alone: bool = False) -> Benchmark:
     """Conversations of so many turns; `alone`: questions without a conversation."""
-    queries = []
+    queries = {}
     for talk, length in enumerate(lengths):
-        of = {"text": "?", "group": f"c{talk}", "conversation_id": None if alone else f"c{talk}"}
-        queries += [Query(query_id=f"c{talk}t{turn}", turn=turn, **of) for turn in range(length)]
-    return factories.benchmark(queries)
+        for turn in range(length):
+            name = f"c{talk}t{turn}"
+            where = None if alone else f"c{talk}"
+            queries[name] = Query(
+                query_id=name, text="?", group=f"c{talk}", conversation_id=where, turn=turn
+            )
+    return Benchmark(name="toy", fingerprint="", queries=queries, corpus={}, qrels={})
 
 
 def judged(talks: Sequence[str], setting: str = "s") -> pd.DataFrame:
-    """Conversations as letters: R correct, M missing, W wrong, ? no verdict, - not asked."""
-    turns = [
-        (f"c{talk}t{turn}", f"c{talk}", SCORES[letter])
+    """Conversations as letters: R right, M missing, W wrong, ? no verdict, - not asked."""
+    rows = [
+        {
+            "model": "m",
+            "setting": setting,
+            "k": 0,
+            "draw": 0,
+            "sample": 0,
+            "query_id": f"c{talk}t{turn}",
+            "group": f"c{talk}",
+            "status": "ok",
+            "score": SCORES[letter],
+        }
         for talk, letters in enumerate(talks)
         for turn, letter in enumerate(letters)
         if letter != "-"
     ]
-    names, groups, scores = map(list, zip(*turns, strict=True))
-    rows = {"query_id": names, "group": groups, "score": scores, "setting": setting, "k": 0}
-    return factories.judged(**rows, score_min=-1.0, score_max=1.0)
+    return pd.DataFrame(rows).assign(score_min=-1.0, score_max=1.0)
 
 
 def means(talks: Sequence[str]) -> pd.DataFrame:
@@ -79,17 +90,6 @@ def test_case_1_of_the_specification() -> None:
     assert stopped == pytest.approx([5 / 11, 4 / 11, 2 / 11])
 
 
-<<<<<<<< HEAD:tests/papers/test_crag_mm_conversations.py
-========
-def test_case_3_at_the_last_turn_the_rule_fires_and_changes_nothing() -> None:
-    found = values(["RRRRMW"])
-    assert (found["early_stop"], found["early_stop_before_last_turn"]) == (1, 0)
-    for name in ("accuracy", "missing", "hallucination"):
-        assert found[name] == found[f"{name}_early_stopped"]
-    assert found["truthfulness"] == pytest.approx(3 / 6)
-
-
->>>>>>>> 6d772da0 (Write CRAG-MM's notebooks anew, seven as four):tests/papers/crag_mm/test_conversations.py
 def test_case_4_slices_are_cut_after_the_stop() -> None:
     talks, names = ["WRRWR"], "abbaa"
     labels = {f"c0t{turn}": label for turn, label in enumerate(names)}
@@ -114,12 +114,6 @@ def test_case_7_the_share_of_independent_turns_that_stop_is_exact() -> None:
     assert slowly(talks)["early_stop"] == pytest.approx(exact)
 
 
-<<<<<<<< HEAD:tests/papers/test_crag_mm_conversations.py
-========
-# -- a slow version, written from the specification's words ---------------------------
-
-
->>>>>>>> 6d772da0 (Write CRAG-MM's notebooks anew, seven as four):tests/papers/crag_mm/test_conversations.py
 def slowly_stopped(letters: str) -> tuple[str, int | None]:
     """The letters after the stop, and the turn at which it fired."""
     kept, fired = "", None
@@ -150,26 +144,9 @@ def slowly(talks: Sequence[str]) -> dict[str, float]:
 
 
 @pytest.mark.slow
-<<<<<<<< HEAD:tests/papers/test_crag_mm_conversations.py
 @pytest.mark.parametrize("seed", range(2))
 def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version(seed: int) -> None:
     draw = np.random.default_rng(seed)
-========
-@settings(max_examples=60, deadline=None)
-@given(st.lists(TALK, min_size=1, max_size=12))
-def test_the_scores_of_random_conversations_are_those_of_the_slow_version(talks: list[str]) -> None:
-    found = apply_early_stop(
-        judged(talks), benchmark([len(each) for each in talks]), early_stopping_rule
-    )
-    letters = found["after_stop"].map({1.0: "R", 0.0: "M", -1.0: "W"})
-    assert letters.groupby(found["conversation"], sort=False).sum().tolist() == [
-        slowly_stopped(talk)[0] for talk in talks
-    ]
-
-
-def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version() -> None:
-    draw = np.random.default_rng(0)
->>>>>>>> 6d772da0 (Write CRAG-MM's notebooks anew, seven as four):tests/papers/crag_mm/test_conversations.py
     lengths = draw.integers(1, 7, 40)
     shares = {"own": (0.6, 0.2, 0.2), "none": (0.3, 0.4, 0.3)}
     arms = {
@@ -177,14 +154,13 @@ def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version() ->
         for name, p in shares.items()
     }
     both = pd.concat([judged(talks, name) for name, talks in arms.items()])
-    shuffled = both.sample(frac=1, random_state=0)
+    shuffled = both.sample(frac=1, random_state=seed)
     table = conversation_means(shuffled, benchmark(lengths), early_stopping_rule)
     for name, talks in arms.items():
         part = table[table["setting"] == name].set_index("metric")["value"]
         assert part.to_dict() == pytest.approx(slowly(talks))
 
 
-<<<<<<<< HEAD:tests/papers/test_crag_mm_conversations.py
 @pytest.mark.slow
 def test_the_interval_is_over_conversations_and_not_over_turns() -> None:
     few = means(["RRRRRR", "WWWWWW"] * 5)
@@ -196,19 +172,15 @@ def test_the_interval_is_over_conversations_and_not_over_turns() -> None:
     alike = single.set_index("metric").loc["accuracy"]
     # six equal turns tell no more than one
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((alike["ci_low"], alike["ci_high"]))
-========
-# -- intervals and comparisons are over conversations ---------------------------------
->>>>>>>> 6d772da0 (Write CRAG-MM's notebooks anew, seven as four):tests/papers/crag_mm/test_conversations.py
 
 
 def test_arms_are_compared_conversation_by_conversation() -> None:
     talks = {"own": ["RRR"] * 8, "none": ["RWR"] * 8}
     table = pd.concat([judged(letters, name) for name, letters in talks.items()])
-<<<<<<<< HEAD:tests/papers/test_crag_mm_conversations.py
 
     def compared(by: list[str], **how: Any) -> pd.DataFrame:
         arms = {"by": ["model", "setting"], **how}
-        values = conversation_values(table, benchmark([3] * 8), early_stopping_rule, **arms)
+        values = conversation_values(table, benchmark([3] * 8), **arms)
         return paired_differences(values, arm="setting", by=by, baseline="none")
 
     row = compared(["model"]).iloc[0]
@@ -221,33 +193,6 @@ def test_arms_are_compared_conversation_by_conversation() -> None:
     labels = {f"c{talk}t{turn}": "later" if turn else "first" for talk, turn in turns}
     rows = compared(["model", "slice"], slices=labels).set_index("slice")
     assert rows["value"].to_dict() == {"first": 0.0, "later": 1.0}
-========
-    values = conversation_values(table, benchmark(lengths), by=["model", "setting"])
-    row = paired_differences(values, arm="setting", by=["model"], baseline="none").iloc[0]
-    assert (row["value"], row["n"]) == (pytest.approx(2 / 3), 8)
-    # a quarter of the conversations could be at −2 unseen among eight that are all alike
-    assert row["p"] == pytest.approx(2 * 0.75**8)
-    labels = {
-        f"c{talk}t{turn}": "later" if turn else "first" for talk in range(8) for turn in range(3)
-    }
-    by_slice = conversation_values(
-        table, benchmark(lengths), by=["model", "setting"], slices=labels
-    )
-    rows = paired_differences(by_slice, arm="setting", by=["model", "slice"], baseline="none")
-    assert rows.set_index("slice")["value"].to_dict() == {"first": 0.0, "later": 1.0}
-
-
-@pytest.mark.slow
-def test_draws_and_samples_go_their_own_ways_and_are_averaged() -> None:
-    table = pd.concat([judged(["RRR"]), judged(["WWR"]).assign(sample=1)])
-    found = conversation_means(table, benchmark([3]), early_stopping_rule).set_index("metric")
-    assert found.loc["truthfulness", "value"] == pytest.approx((1 - 2 / 3) / 2)
-    assert found.loc["early_stop", "value"] == 0.5
-    assert (found["n"].unique().tolist(), found.loc["accuracy", "n_turns"]) == ([1], 3)
-
-
-# -- what failed ----------------------------------------------------------------------
->>>>>>>> 6d772da0 (Write CRAG-MM's notebooks anew, seven as four):tests/papers/crag_mm/test_conversations.py
 
 
 def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:
@@ -284,7 +229,6 @@ def _filled(letters: str, draw: np.random.Generator) -> list[str]:
     return [draw.choice(list("RMW")) if letter == "?" else letter for letter in letters]
 
 
-<<<<<<<< HEAD:tests/papers/test_crag_mm_conversations.py
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(st.lists(st.text("RMW?", min_size=1, max_size=6), min_size=1, max_size=6))
@@ -301,59 +245,6 @@ def test_truthfulness_is_the_same_with_failures_whether_turns_after_a_stop_were_
     pd.testing.assert_frame_equal(
         means(talks).loc[after, numbers], means(saved).loc[after, numbers]
     )
-========
-def test_what_all_failed_has_no_number_and_is_counted() -> None:
-    found = means(["R?", "?"])
-    assert found["value"].isna().all()
-    assert set(found["n"]) == {0}
-    assert set(found["n_failed"]) == {2}
-    assert tuple(found.loc["truthfulness", BOUNDS]) == (-0.5, 1.0)
-
-
-# -- turns that were not asked --------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_turns_after_a_stop_need_not_be_asked_and_truthfulness_is_the_same() -> None:
-    whole, saved = means(["RWMRR", "RR", "MW"]), means(["RWM--", "RR", "MW"])
-    after = [
-        "accuracy_early_stopped",
-        "missing_early_stopped",
-        "truthfulness",
-        "early_stop",
-        "successful_turns",
-    ]
-    pd.testing.assert_frame_equal(whole.loc[after], saved.loc[after])
-    assert whole.loc["early_stop_before_last_turn", "value"] == pytest.approx(1 / 3)
-    before = saved.loc[["accuracy", "missing", "hallucination"]]
-    assert before["value"].isna().all()
-    assert set(before["n"]) == {0}
-
-
-def test_what_fails_once_a_conversation_is_over_costs_the_turns_before_the_stop_alone() -> None:
-    found = means(["WW?R", "RR"])
-    assert tuple(found.loc["truthfulness", ["value", "n", "n_failed"]]) == (0.25, 2, 0)
-    assert tuple(found.loc["accuracy", ["value", "n", "n_failed"]]) == (1.0, 1, 1)
-
-
-def test_a_row_that_says_it_was_stopped_is_as_good_as_none() -> None:
-    table = judged(["RWMRR"])
-    told = table.assign(status=["ok"] * 3 + ["early_stopped"] * 2)
-    told.loc[3:, "score"] = math.nan
-    found = conversation_means(told, benchmark([5]), early_stopping_rule).set_index("metric")
-    assert found.loc["truthfulness", "value"] == 0
-    assert found.loc["truthfulness", "n_failed"] == 0
-
-
-def test_turns_that_follow_a_failed_one_are_lost_with_it() -> None:
-    row = means(["RR?--", "R"]).loc["truthfulness"]
-    assert (row["n"], row["n_failed"]) == (1, 1)
-    # all wrong: R R W W and stopped, 0 in the mean
-    assert tuple(row[BOUNDS]) == pytest.approx(((0 + 1) / 2, 1.0))
-
-
-# -- bad input ------------------------------------------------------------------------
->>>>>>>> 6d772da0 (Write CRAG-MM's notebooks anew, seven as four):tests/papers/crag_mm/test_conversations.py
 
 
 @pytest.mark.parametrize(("letters", "turn"), [("RR-", 2), ("R-R", 1), ("-RR", 0), ("RW-R", 2)])
@@ -371,7 +262,13 @@ def test_a_turn_that_is_there_twice_is_named() -> None:
 
 def test_a_benchmark_with_a_gap_in_its_turns_is_refused() -> None:
     whole = benchmark([4])
-    holes = factories.benchmark([each for each in whole.queries.values() if each.turn != 1])
+    holes = Benchmark(
+        name="toy",
+        fingerprint="",
+        queries={name: query for name, query in whole.queries.items() if query.turn != 1},
+        corpus={},
+        qrels={},
+    )
     with pytest.raises(VragError, match="conversation 'c0' has the turns 0, 2, 3; expected each"):
         conversation_means(judged(["R-RR"]), holes, early_stopping_rule)
 

@@ -29,8 +29,6 @@ from vrag_kit.papers.crag_mm.judge import (
 from vrag_kit.types import Query
 
 QUERY = Query(query_id="q", text="How long is\nit?", answers=("It is 43 mm long.",), group="q")
-
-
 BENCHMARK = factories.benchmark([QUERY])
 
 
@@ -85,13 +83,29 @@ def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn(
     assert case == (
         "Question: How long is it?\nGround Truth: It is 43 mm long.\nPrediction: 43 Result: CORRECT"
     )
-    assert text.startswith("You will be given a question, a ground truth answer, and a model")
+    lines = text.splitlines()
+    assert lines[0].startswith("You will be given a question, a ground truth answer, and a model")
+    assert lines[1] == "## Instructions"
+    assert lines[-1] == "EXAMPLES END"
     assert "1 mile is about 1.60934 km. 1 foot is about 0.3048 m." in text
     assert "6.2 if the prediction contains different objects from the ground truth, output" in text
+    first = lines.index("EXAMPLES START") + 1
+    assert lines[first : first + 5] == [
+        "Question: who will win the game?",
+        "Ground Truth: Lakers is favored to win the game.",
+        "Prediction: Sorry, it is hard to predict the outcome of the game.",
+        "Explanation: The prediction indicates it is not sure about the answer. So the prediction"
+        " is incorrect according to the guideline 1.",
+        "Result: WRONG",
+    ]
+
+
+def test_every_example_is_in_the_form_that_is_asked_for() -> None:
+    text = truthfulness_rubric().build_prompt(QUERY, "43")[0].parts[0]
     examples = text.partition("EXAMPLES START\n")[2].removesuffix("\nEXAMPLES END")
     shown = examples.split("Question: ")[1:]
-    assert shown[0].startswith("who will win the game?\nGround Truth: Lakers is favored to win")
-    scores = [read_result("\n".join(each.splitlines()[3:])).score for each in shown]
+    verdicts = ["\n".join(each.splitlines()[3:]) for each in shown]
+    scores = [read_result(each).score for each in verdicts]
     assert (len(scores), scores.count(1.0), scores.count(-1.0)) == (10, 4, 6)
 
 
@@ -138,8 +152,6 @@ def test_an_answer_that_the_reference_equals_is_right_once_though_it_declines() 
     assert TruthfulnessRuleJudge().verdict(query, "I don't know").score == 1
 
 
-<<<<<<<< HEAD:tests/papers/test_crag_mm_judge.py
-========
 @pytest.mark.parametrize(
     ("said", "code", "challenge", "kit"),
     [
@@ -158,7 +170,6 @@ def test_three_readings_of_abstention_stand_side_by_side(
     assert [rule(said) for rule in READINGS.values()] == [code, challenge, kit]
 
 
->>>>>>>> 6d772da0 (Write CRAG-MM's notebooks anew, seven as four):tests/papers/crag_mm/test_judge.py
 def test_each_reading_has_its_own_scores_and_the_judge_is_asked_once(tmp_path: Path) -> None:
     said = ("I don't know", "I do not know", "I cannot tell", None)
     with StrangeServer({"Prediction": ["say Result: WRONG"]}) as server:
@@ -181,8 +192,6 @@ def test_judges_are_named_by_a_parameter(tmp_path: Path) -> None:
     assert isinstance(load_judge("truth_rule", tmp_path), TruthfulnessRuleJudge)
     with pytest.raises(VragError, match="abstention is 'all'; expected one of code, challenge"):
         load_truthfulness_judge("truth_rule", tmp_path, abstention="all")
-<<<<<<<< HEAD:tests/papers/test_crag_mm_judge.py
-========
 
 
 def test_a_query_whose_answers_are_hidden_has_no_score() -> None:
@@ -216,4 +225,3 @@ def test_three_classes_as_counted_by_hand() -> None:
     assert found["hallucinated", "f1"] == pytest.approx(2 / 5)
     assert found["average", "precision"] == pytest.approx((3 / 4 + 1 / 2 + 1) / 3)
     assert set(published("crag_mm", 7)["label"]) == set(found.index.get_level_values("label"))
->>>>>>>> 6d772da0 (Write CRAG-MM's notebooks anew, seven as four):tests/papers/crag_mm/test_judge.py

@@ -16,11 +16,8 @@ from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, load_prompts, rewriting
 from vrag_kit.types import Document, Prompt, Query, Turn
 
 PRINTED = (ROOT / "tests" / "data" / "crag_mm_prompts.md").read_text(encoding="utf-8")
-<<<<<<<< HEAD:tests/papers/test_crag_mm_prompts.py
 
 
-========
->>>>>>>> 6d772da0 (Write CRAG-MM's notebooks anew, seven as four):tests/papers/crag_mm/test_prompts.py
 SINGLE, MULTI, MM_LLM, TASK_1, WEB = [
     part.split("\n```")[0] for part in PRINTED.split("```text\n")[1:]
 ]
@@ -136,12 +133,6 @@ def test_what_is_ours_reads_as_its_example(query: Query) -> None:
     assert [example for example in examples if example not in words] == []
 
 
-<<<<<<<< HEAD:tests/papers/test_crag_mm_prompts.py
-========
-WORDINGS_FOLDER = ROOT / "vrag_kit" / "papers" / "crag_mm"
-
-
->>>>>>>> 6d772da0 (Write CRAG-MM's notebooks anew, seven as four):tests/papers/crag_mm/test_prompts.py
 def contexts_of(prompt: Prompt) -> tuple[str, str]:
     """(image context, web context), each with its headings."""
     words = read(prompt)
