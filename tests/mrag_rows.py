@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import factories
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
+from vrag_kit.papers.mrag_bench.choices import with_official_score
+from vrag_kit.papers.mrag_bench.results import judge_choices
 from vrag_kit.types import Benchmark, Document, Query
 
 
@@ -127,3 +132,17 @@ def corpus_of(folder: Path, rows: list[Row]) -> Path:
                 name = f"retrieved {place}.png" if column == "retrieved_images" else ""
                 (folder / (name or f"{each['id']}_gt_{place}.png")).write_bytes(data)
     return folder
+
+
+def read_of(said: list[str | None], status: list[str]) -> pd.DataFrame:
+    """Answers of one model to question 0 (and the last to question 1), with both extractions."""
+    asked = {"model": "m", "query_id": ["0"] * (len(said) - 1) + ["1"]}
+    answers = pd.DataFrame({**asked, "answer": said, "status": status})
+    return with_official_score(answers, four_questions())
+
+
+def answered(benchmark: Benchmark, letters: Mapping[str, str], setting: str) -> pd.DataFrame:
+    """The verdicts on these letters, as of one model."""
+    rows = {"query_id": list(letters), "answer": list(letters.values()), "setting": setting}
+    groups = [benchmark.queries[name].group for name in letters]
+    return judge_choices(benchmark, factories.answers(**rows, k=0, group=groups))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from vrag_kit.analysis import load_results, report_table
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.papers import crag_mm, mrag_bench, published
+from vrag_kit.papers import crag_mm, published
 from vrag_kit.plotting import save_table, to_latex
 
 SHOWN = pd.DataFrame(
@@ -94,7 +94,6 @@ def compiled(tables: list[pd.DataFrame], folder: Path) -> tuple[str, int]:
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
 def test_tables_of_all_papers_compile(tmp_path: Path) -> None:
     tables = [
-        mrag_bench.results.published_range(),
         published("mrag_bench", 3),
         published("mrag_bench", 4),
         crag_mm.results.published_range(8),

@@ -1,9 +1,8 @@
 """MRAG-Bench (Hu et al., ICLR 2025): prompts and settings, option extraction and the official
-scorer, results by scenario, option format, retrieval, and published numbers with their audit.
+scorer, results by scenario, option format, retrieval, people and statements.
 """
 
 from vrag_kit.papers.mrag_bench import (
-    audit,
     choices,
     figures,
     option_leakage,
@@ -12,5 +11,4 @@ from vrag_kit.papers.mrag_bench import (
     retrieval,
     settings,
     statements,
-    statistics,
 )

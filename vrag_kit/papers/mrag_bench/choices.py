@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from string import ascii_uppercase
@@ -12,12 +11,11 @@ from typing import Any  # a notebook's parameter holds values of any type
 
 import pandas as pd
 
-from vrag_kit.analysis import column_means, to_percent
 from vrag_kit.config import GREEDY, Entry, hardware_of
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator
 from vrag_kit.judging import SHARES
-from vrag_kit.judging.multiple_choice import RULES, ParsedChoice, correct_letters, read_choice
+from vrag_kit.judging.multiple_choice import ParsedChoice, correct_letters, read_choice
 from vrag_kit.judging.scale import no_reference_failure, query_answers
 from vrag_kit.types import Benchmark, Judgment, Message, Prompt, Query, Status
 from vrag_kit.workspace import path as project_path
@@ -131,46 +129,33 @@ ANOTHER = "misread"
 NO_LETTER = "missing"
 
 
-def extraction_test_set() -> pd.DataFrame:
-    """Returns the labelled answers, one per row: source ("rule test cases", or "adversarial",
-    ours), raw, options (a tuple), outcome ("letter", "ambiguous", "declined", "unparsed" or
-    "empty"), letters (all it may be), rule (the deciding one of `RULES`), and `official`, the
-    published scorer's observed outcome for the first source ("" for the other).
+def evaluate_extractors() -> pd.DataFrame:
+    """Runs both extractors on labelled answers, one per row: source ("rule test cases", or
+    "adversarial", ours), raw, options (a tuple), outcome, letters and rule (as labelled), labelled,
+    ours and official as text, and ours_is and official_is: `AS_LABELLED`, `ANOTHER`, `NO_LETTER`,
+    or the official scorer's "crash" or "falls back to GPT-3.5".
+
+    The official scorer has only four outcomes: where no letter is labelled, scoring the answer as
+    incorrect agrees with the label.
     """
     rows = []
     for source, name in _FILES.items():
         data = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
         for row in data["rows"]:
             options = tuple(data["options"][row["options"]])
-            rows.append({"source": source, "official": "", **row, "options": options})
-    columns = ["source", "raw", "options", "outcome", "letters", "rule", "official"]
-    return pd.DataFrame(rows)[columns]
-
-
-def evaluate_extractors() -> pd.DataFrame:
-    """Runs both extractors on `extraction_test_set`. Added columns: labelled, ours and official as
-    text, and ours_is and official_is: `AS_LABELLED`, `ANOTHER`, `NO_LETTER`, or the official
-    scorer's "crash" or "falls back to GPT-3.5".
-
-    The official scorer has only four outcomes: where no letter is labelled, scoring the answer as
-    incorrect agrees with the label.
-    """
-    table = extraction_test_set()
-    cells = []
-    for row in table.to_dict("records"):
-        ours, theirs = read_choice(row["raw"], row["options"]), extract_officially(row["raw"])
-        labelled = ParsedChoice(row["rule"], row["letters"], ours.options_are_letters)
-        right, letter = labelled.letter or "", "" if theirs == UNREAD else theirs
-        cells.append(
-            {
+            ours, theirs = read_choice(row["raw"], options), extract_officially(row["raw"])
+            labelled = ParsedChoice(row["rule"], row["letters"], ours.options_are_letters)
+            right, letter = labelled.letter or "", "" if theirs == UNREAD else theirs
+            cells = {
+                "options": options,
                 "labelled": str(labelled),
                 "ours": str(ours),
                 "official": theirs,
                 "ours_is": _against(right, ours.letter or ""),
                 "official_is": theirs if theirs in (ASKS, CRASH) else _against(right, letter),
             }
-        )
-    return table.drop(columns="official").join(pd.DataFrame(cells, index=table.index))
+            rows.append({"source": source, **row, **cells})
+    return pd.DataFrame(rows)
 
 
 def _against(labelled: str, letter: str) -> str:
@@ -231,56 +216,6 @@ def _outcome(found: str, right: str) -> str:
     return RIGHT if found in right else WRONG
 
 
-def accuracy_by_extractor(read: pd.DataFrame, *, weights: pd.Series | None) -> pd.DataFrame:
-    """Computes each model's accuracy under each of `READINGS` that has scores, in percent, pooled
-    over settings: model, extraction, metric, value, ci_low, ci_high, n, n_failed.
-
-    Without any score, as with no answers, only ours is given. `read` comes from
-    `with_official_score`, and possibly `with_extracted_options`; with `weights`
-    (`scenario_weights`) it needs their column.
-    """
-    scored = [column for column in READINGS if column in read and read[column].notna().any()]
-    means = column_means(read, scored or ["score"], by=["model"], weights=weights)
-    table = means.assign(extraction=means["metric"].map(READINGS), metric="accuracy")
-    return to_percent(table)
-
-
-def rule_counts(read: pd.DataFrame) -> pd.DataFrame:
-    """Counts the answers that each of our rules decided, and the correct ones: rows rules in order
-    with their description, columns models, cells "12 (7 right)".
-    """
-    counts = read.groupby(["rule", "model"], sort=False)["score"].agg(["size", "sum"]).astype(int)
-    cells = counts["size"].astype(str) + " (" + counts["sum"].astype(str) + " right)"
-    wide = cells.unstack("model").reindex(list(RULES)).fillna("–")
-    wide.insert(0, "what it says", pd.Series(RULES))
-    return wide
-
-
-def official_run_ends(read: pd.DataFrame) -> pd.DataFrame:
-    """Simulates the official scorer's run over each model's answers in each setting, in the order
-    of the questions. Columns: model, setting, n, the number of answers with a letter and with each
-    other outcome, with_key and without_key: how the run ends, with a key for GPT-3.5 (assuming
-    every reply is a letter) and without.
-    """
-    rows = []
-    answered = read[read["official"].notna()]
-    for (model, setting), part in answered.groupby(["model", "setting"], sort=False):
-        found = part["official"].tolist()
-        row = {"model": model, "setting": setting, "n": len(found)}
-        row["letter"] = sum(each in LETTERS for each in found)
-        row |= {outcome: found.count(outcome) for outcome in (UNREAD, ASKS, CRASH)}
-        row["with_key"] = _end(found)
-        row["without_key"] = _end([HANG if each == ASKS else each for each in found])
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _end(found: list[str]) -> str:
-    """How a run with these outcomes ends: at the first crash or hang, if there is one."""
-    ends = (f"{x} at answer {i}" for i, x in enumerate(found, 1) if x in (CRASH, HANG))
-    return next(ends, "a score is written")
-
-
 TABLE_5 = json.loads(Path(__file__).with_name("extraction.json").read_text(encoding="utf-8"))
 """The prompt as data, with its source; "examples" is empty, as the paper's in-context examples are
 unpublished.
@@ -293,16 +228,12 @@ NOT_ASKED = "not asked: `extractor` names no model"
 def extraction_prompt(query: Query, response: str) -> Prompt:
     """Builds the extraction prompt for an answer to a question with options."""
     options = [
-        _filled(TABLE_5["choice"], {"letter": letter, "choice": choice})
+        TABLE_5["choice"].format(letter=letter, choice=choice)
         for letter, choice in zip(ascii_uppercase, query.choices, strict=False)
     ]
-    words = {
-        "examples": TABLE_5["examples"],
-        "question": query.text,
-        "choices": TABLE_5["between"].join(options),
-        "response": response,
-    }
-    return (Message(role="user", parts=(_filled(TABLE_5["prompt"], words),)),)
+    words = {"question": query.text, "choices": TABLE_5["between"].join(options)}
+    text = TABLE_5["prompt"].format(examples=TABLE_5["examples"], response=response, **words)
+    return (Message(role="user", parts=(text,)),)
 
 
 def with_extracted_options(
@@ -327,39 +258,16 @@ def with_extracted_options(
     if not extractor:
         return read.assign(extracted=outcomes, official_extracted=math.nan)
     asked = read[read["official"] == ASKS]
-    queries = [benchmark.queries[query_id] for query_id in asked["query_id"]]
-    prompts = [extraction_prompt(*pair) for pair in zip(queries, asked["answer"], strict=True)]
-    replies = (
-        _replies(extractor, prompts, project_path(answers_dir), hardware or {}) if prompts else []
-    )
-    for place, query, reply in zip(asked.index, queries, replies, strict=True):
-        outcomes[place] = _outcome(after_model_call(reply), correct_letters(query))
+    if len(asked):
+        queries = [benchmark.queries[query_id] for query_id in asked["query_id"]]
+        prompts = [extraction_prompt(*pair) for pair in zip(queries, asked["answer"], strict=True)]
+        decoding = {**GREEDY, "max_new_tokens": TABLE_5["max_new_tokens"]}
+        generator = load_generator(extractor, decoding=decoding, hardware=hardware or {})
+        how = hardware_of(hardware or {})
+        task = Task(what="extracted letters", read=lambda raw: {})
+        with AnswerStore(project_path(answers_dir) / "answers.sqlite") as store:
+            replies = ask_prompts(generator, prompts, store, hardware=how, task=task)
+        for place, query, reply in zip(asked.index, queries, replies, strict=True):
+            outcomes[place] = _outcome(after_model_call(reply.raw), correct_letters(query))
     scores = outcomes.eq(RIGHT).astype(float).mask(outcomes.isna() | (outcomes == HANG))
     return read.assign(extracted=outcomes, official_extracted=scores)
-
-
-def compare_extractors(read: pd.DataFrame) -> pd.DataFrame:
-    """Counts outcomes of the answers that the official scorer sends to a model: by the model (rows:
-    model, extracted) and by our parser (columns). No rows if there are no such answers.
-    """
-    asked = read[read["official"] == ASKS]
-    counts = asked.groupby(["model", "extracted"], sort=False)["ours_is"].value_counts()
-    return counts.unstack("ours_is", fill_value=0).rename_axis(columns="ours")
-
-
-def _replies(
-    model: Entry, prompts: list[Prompt], answers_dir: Path, hardware: Mapping[str, Any]
-) -> list[str | None]:
-    """What the model says; None where it failed."""
-    decoding = {**GREEDY, "max_new_tokens": TABLE_5["max_new_tokens"]}
-    generator = load_generator(model, decoding=decoding, hardware=hardware)
-    how = hardware_of(hardware)
-    task = Task(what="extracted letters", read=lambda raw: {})
-    with AnswerStore(answers_dir / "answers.sqlite") as store:
-        answers = ask_prompts(generator, prompts, store, hardware=how, task=task)
-    return [answer.raw for answer in answers]
-
-
-def _filled(template: str, words: Mapping[str, str]) -> str:
-    """The template with its fields filled in one pass: braces in an answer stay."""
-    return re.sub(r"\{(\w+)\}", lambda place: words[place[1]], template)

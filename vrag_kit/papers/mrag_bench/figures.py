@@ -1,8 +1,7 @@
-"""Figure of one example question per scenario, as in the paper's Figure 3."""
+"""Figures of example questions, as in the paper's Figure 3, and of option extraction."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
 from string import ascii_uppercase
 from textwrap import shorten
 
@@ -13,13 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from PIL import ImageOps
 
-from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.choices import ANOTHER, AS_LABELLED, ASKS, CRASH, RIGHT, WRONG
-from vrag_kit.papers.mrag_bench.results import CHANCE, OVERALL
-from vrag_kit.papers.mrag_bench.retrieval import is_evaluated_retriever
-from vrag_kit.papers.mrag_bench.settings import SETTINGS, scores_by_setting
 from vrag_kit.plotting import outcome_bars
-from vrag_kit.plotting.panels import forest_plot
 from vrag_kit.plotting.style import (
     DARK,
     EVIDENCE,
@@ -30,34 +24,33 @@ from vrag_kit.plotting.style import (
     new_figure,
     set_caption,
 )
-from vrag_kit.retrieval.encoders.base import QUERY_PARTS
 from vrag_kit.types import Benchmark, LazyImage
 
 _WIDE, _LINE = 2.1, 0.17
 """The width of a card in inches, and the height of a line, of an image's side."""
+_SETTINGS = {"no_rag": "no examples", "gt_rag": "gold", "retrieved_rag": "retrieved"}
 _FRAMES = {"gold": "gold image", "other": "left: the question's; right: retrieved first"}
 
 
-def examples_figure(
-    benchmark: Benchmark, judged: pd.DataFrame, query_ids: Sequence[str], model: str, title: str
-) -> Figure:
-    """Plots a card for each question, three in a row: its image, a gold one and the first that was
-    retrieved (green frame: gold); below each image whether the model is correct without examples,
-    with gold or with retrieved ones; then the question and its options, the correct one bold.
+def examples_figure(benchmark: Benchmark, scores: pd.DataFrame, title: str) -> Figure:
+    """Plots a card for each row of `scores`, three in a row: the question's image, a gold one and
+    the first that was retrieved (green frame: gold); below each image whether the model is correct
+    without examples, with gold or with retrieved ones; then the question and its options, the
+    correct one bold. Columns: query_id, model, and the score in the setting no_rag, gt_rag and
+    retrieved_rag.
     """
-    scores = scores_by_setting(judged[judged["model"] == model]).set_index("query_id")
-    figure, axes = new_figure(-(-len(query_ids) // 3), 3, height=0.7 * len(query_ids) + 0.35)
+    figure, axes = new_figure(-(-len(scores) // 3), 3, height=0.7 * len(scores) + 0.35)
     for axis in axes.flat:
         axis.set_axis_off()
-    for axis, query_id in zip(axes.flat, query_ids, strict=False):
-        query, gold = benchmark.queries[query_id], benchmark.relevant(query_id)
+    for axis, row in zip(axes.flat, scores.to_dict("records"), strict=False):
+        query, gold = benchmark.queries[row["query_id"]], benchmark.relevant(row["query_id"])
         found = tuple(query.metadata.get("retrieved", ()))[:1]
-        tiles = [(query.image, False)]
-        tiles += [(benchmark.corpus[each].image, each in gold) for each in (*gold[:1], *found)]
-        outcomes = scores.loc[query_id, list(SETTINGS)].to_numpy(float)
-        for place, (image, is_gold) in enumerate(tiles):
-            _image(axis, place, image, "gold" if is_gold else "other")
-            _outcome(axis, place, float(outcomes[place]))
+        tiles = [(query.image, "other")]
+        for doc_id in (*gold[:1], *found):
+            tiles.append((benchmark.corpus[doc_id].image, "gold" if doc_id in gold else "other"))
+        for place, ((image, kind), setting) in enumerate(zip(tiles, _SETTINGS, strict=False)):
+            _image(axis, place, image, kind)
+            _outcome(axis, place, _SETTINGS[setting], float(row[setting]))
         lines = [(line, "normal") for line in fit(query.text, _WIDE).splitlines()]
         for letter, choice in zip(ascii_uppercase, query.choices, strict=False):
             weight = "bold" if choice in query.answers else "normal"
@@ -67,8 +60,9 @@ def examples_figure(
         axis.text(0, -0.08, query.metadata["scenario"], fontsize=8, weight="bold", color=DARK)
         axis.set(xlim=(0, 3), ylim=(1.3 + 6 * _LINE, -0.25))
     caption = (
-        f"{benchmark.name}: a question of each scenario, answered by {model} without examples,"
-        " with gold and with retrieved ones. Bold: the correct option."
+        f"{benchmark.name}: a question of each scenario, answered by"
+        f" {', '.join(scores['model'].unique())} without examples, with gold and with retrieved"
+        " ones. Bold: the correct option."
     )
     handles = [Patch(fill=False, color=EVIDENCE[kind], label=_FRAMES[kind]) for kind in _FRAMES]
     set_caption(figure, title, caption, handles)
@@ -84,80 +78,12 @@ def _image(axis: Axes, place: int, image: LazyImage | None, kind: str) -> None:
     axis.add_patch(frame)
 
 
-def _outcome(axis: Axes, place: int, score: float) -> None:
+def _outcome(axis: Axes, place: int, name: str, score: float) -> None:
     mark, outcome = ("✓", "correct") if score > 0 else ("✗", "incorrect")
     if pd.isna(score):
         mark, outcome = "–", "missing"
-    name = list(SETTINGS.values())[place]
     text = axis.text(place + 0.5, 1.14, f"{mark} {name}", fontsize=SMALL, ha="center")
     text.set(color=OUTCOME[outcome], weight="bold")
-
-
-_PANELS = {"retrieval_score": "Gold image among the five", "accuracy": "Correct answer (accuracy)"}
-_RUN, _SHIPPED = "retrievers run here", "retrieved set of the data"
-_PAPER = "reported by the paper"
-
-
-def retriever_ranking(ours: pd.DataFrame, reported: pd.DataFrame) -> Figure:
-    """Plots hit rate and accuracy over all questions, a row for each retriever, that with the best
-    hit rate first; below, the retrieved set of the data, with gold images inserted if any, and the
-    paper's retrievers. Both are tables of `retrieval_vs_accuracy`.
-    """
-    both = pd.concat([ours.assign(kind=""), reported.assign(kind=_PAPER)], ignore_index=True)
-    both = both[(both["scenario"] == OVERALL) & (both["metric"] == "hit@5")]
-    both = both.sort_values("retrieval_score", ascending=False)
-    kinds = is_evaluated_retriever(both["retriever"]).map({True: _RUN, False: _SHIPPED})
-    both["kind"] = both["kind"].where(both["kind"] == _PAPER, kinds)
-    parts = []
-    for name in _PANELS:
-        ends = {name: "value", f"{name}_low": "ci_low", f"{name}_high": "ci_high"}
-        parts.append(both.rename(columns=ends).assign(panel=name))
-    rows = pd.concat(parts, ignore_index=True)
-    rows[["value", "ci_low", "ci_high"]] *= 100
-    theirs, (model, *_) = rows["kind"] == _PAPER, [*ours["model"], "reported"]
-    table = rows.assign(value=rows["value"].mask(theirs), model=rows["model"].mask(theirs, model))
-    names = dict.fromkeys((_RUN, _SHIPPED, _PAPER), "") | _PANELS
-    names |= {"reported": "reported (Figure 5)"}
-    names |= {name: _label(name, set(both["retriever"])) for name in both["retriever"]}
-    readers = [", ".join(each["model"].unique()) for each in (ours, reported)]
-    return forest_plot(
-        table,
-        rows=["kind", "retriever"],
-        panels="panel",
-        names=names,
-        reported=rows[theirs],
-        limits=(0, 100),
-        unit="",
-        xlabel="Percent of questions",
-        title=_title(both[both["kind"] == _RUN]),
-        caption="All questions, in the paper's proportions of scenarios. Left: hit@5, which the"
-        f" paper calls Recall@5. Right: answers of {readers[0]}; of the paper's, {readers[1]}.",
-    )
-
-
-def _label(name: str, names: Collection[str]) -> str:
-    """A retriever with the part of the query that it is shown: "clip by image", and of a name
-    beside both other parts, as in "clip", the third, "clip by text".
-    """
-    left = [part for part in QUERY_PARTS if f"{name}-by-{part}" not in names]
-    if len(left) == 1:
-        return f"{name} by {left[0]}"
-    if name == "rows":
-        return "as shipped"
-    name = name.replace("rows, ", "gold inserted for ").replace(" planted", " of questions")
-    return name.replace("-by-", " by ")
-
-
-def _title(listed: pd.DataFrame) -> str:
-    """Which retriever finds most, and with which the answers are best."""
-    if listed.empty:
-        return "No retriever was evaluated here: the paper's numbers alone"
-    found, best = listed.iloc[0], listed.sort_values("accuracy").iloc[-1]
-    return (
-        f"Of {listed['retriever'].nunique()} retrievers run here {found['retriever']} finds a gold"
-        f" image most often ({100 * found['retrieval_score']:.0f} %), and accuracy is highest with"
-        f" {best['retriever']} ({100 * best['accuracy']:.0f} %)"
-    )
 
 
 _CLASSES = {RIGHT: "correct", AS_LABELLED: "correct", WRONG: "incorrect", ANOTHER: "incorrect"}
@@ -196,31 +122,3 @@ def extraction_figure(shares: pd.DataFrame, right: str, wrong: str, title: str) 
         title=title,
         caption="What each extraction makes of the same answers; those of a row sum to 100 %.",
     )
-
-
-_FORMATS = {"original": "original options", "planted": "planted format cue"}
-
-
-def option_format_figure(guessed: Mapping[str, pd.DataFrame]) -> Figure:
-    """Plots the accuracy from option format alone, a row for all questions and for each scenario,
-    a colour for each of `guessed` (option format → `option_format_by_scenario`) but normalised
-    options, which have no format to guess from. Dashed: chance.
-    """
-    table = pd.concat(guessed, names=["format"]).reset_index("format")
-    table = table[table["format"].isin(_FORMATS)]
-    means = table[table["scenario"] == OVERALL].set_index("format")["value"]
-    found = [f"{value:.0f} % ({_FORMATS[str(name)]})" for name, value in means.items()]
-    figure = forest_plot(
-        table,
-        rows="scenario",
-        color="format",
-        names={OVERALL: "all questions", **dict.fromkeys(QUESTIONS, ""), **_FORMATS},
-        limits=(0, 100),
-        xlabel="Accuracy from option format alone (%)",
-        title=f"Option format alone answers {' and '.join(found)} of questions",
-        caption="Guesses without image or model. All questions: in the paper's proportions.",
-    )
-    (axis,) = figure.axes
-    axis.axvline(CHANCE, color=DARK, linewidth=0.8, linestyle="--", zorder=1)
-    axis.text(CHANCE, -0.7, "chance", fontsize=SMALL, ha="center", color=DARK)
-    return figure

@@ -5,23 +5,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from string import ascii_uppercase
+from typing import Any  # arguments of `ask_models`
 
 import pandas as pd
 
-from vrag_kit.analysis import column_means, mean_scores, paired_differences, per_query
+from vrag_kit.analysis import (
+    column_means,
+    mean_scores,
+    paired_differences,
+    per_query,
+    to_percent,
+)
 from vrag_kit.analysis.comparisons import REPEATS
-from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import TableRow, ci_cells, format_p, report_table
+from vrag_kit.analysis.strata import ALL
+from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
+from vrag_kit.generation import ask_models
 from vrag_kit.generation.contexts import top_ranked
+from vrag_kit.generation.generators import CustomGenerator
+from vrag_kit.judging import judge_answers
 from vrag_kit.judging.multiple_choice import correct_letters, read_choice
-from vrag_kit.papers.mrag_bench.audit import ASPECT_OF, ASPECTS, QUESTIONS
-from vrag_kit.papers.mrag_bench.choices import LETTERS, is_unparsed
-from vrag_kit.papers.mrag_bench.settings import changed_fingerprint
-from vrag_kit.papers.published import format_spread, published
-from vrag_kit.papers.sources import DataSource, make_data_source
-from vrag_kit.types import Benchmark, DocId, QueryId
+from vrag_kit.papers.mrag_bench.choices import LETTERS, MultipleChoiceJudge, is_unparsed
+from vrag_kit.papers.mrag_bench.settings import (
+    ASPECT_OF,
+    ASPECTS,
+    QUESTIONS,
+    changed_fingerprint,
+)
+from vrag_kit.types import Benchmark, Context, DocId, QueryId
 
 OVERALL = "overall"
 LEVELS = {OVERALL: [OVERALL], "aspect": list(ASPECTS), "scenario": list(QUESTIONS)}
@@ -40,6 +54,23 @@ _NOTED = {
 """Maps a count to its label in a cell."""
 _STRATA = {"new": "unseen species", "known species": "seen species"}
 """Maps a row's source in the synthetic data to its stratum."""
+NAMES = {
+    "retrieved_text": "retrieved text",
+    "retrieved_rag": "retrieved examples",
+    "gt_text": "gold text",
+    "gt_rag": "gold examples",
+    "gt_image_and_text": "gold examples and text",
+    OVERALL: "all scenarios",
+    "reported": "reported in the paper",
+    "rows": "retrieved set of the data",
+    "hit@5": "Gold image among the five (hit@5)",
+    "accuracy": "Accuracy",
+    "selection_rate": "Answers with each letter",
+    "micro": "Micro average (paper's proportions)",
+    "macro": "Macro average (of scenarios)",
+    "language model": "language model in place of people",
+}
+"""Maps settings, metrics and levels to their names in figures, in this order."""
 WEIGHTED = "Questions are weighted to the paper's proportions of scenarios; n counts questions."
 """The sentence of captions of `multiple_choice_accuracy`."""
 
@@ -48,13 +79,6 @@ def is_paper_data(benchmark: Benchmark) -> bool:
     """Whether every scenario of the benchmark has the paper's number of questions."""
     counts = Counter(str(query.metadata["scenario"]) for query in benchmark.queries.values())
     return all(QUESTIONS[scenario] == count for scenario, count in counts.items())
-
-
-def data_source(benchmark: Benchmark) -> DataSource:
-    """Returns the data source of statement checks: the paper's own data, or data without a verdict.
-    The released files' hashes are unknown here; the data are identified by their counts.
-    """
-    return make_data_source(benchmark, EDITION if is_paper_data(benchmark) else "")
 
 
 def scenario_weights(benchmark: Benchmark) -> pd.Series | None:
@@ -74,36 +98,62 @@ def with_scenarios(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     return judged.assign(scenario=scenarios, aspect=scenarios.map(ASPECT_OF), stratum=strata)
 
 
-def multiple_choice_accuracy(
-    judged: pd.DataFrame, *, by: Sequence[str], weights: pd.Series | None = None
-) -> pd.DataFrame:
-    """Computes `mean_scores` with n_no_option, the number of answers that choose no option, or
-    several, and score 0 (`is_unparsed`).
+def judge_choices(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
+    """Judges answers by the option that they choose (`MultipleChoiceJudge`), with the columns of
+    `with_scenarios`.
     """
-    none = judged.assign(n_no_option=is_unparsed(judged))
-    counts = none.groupby(list(by), sort=False, dropna=False)["n_no_option"].sum().reset_index()
-    return mean_scores(judged, by=by, weights=weights).merge(counts, on=list(by), how="left")
+    return with_scenarios(judge_answers(MultipleChoiceJudge(), benchmark, answers), benchmark)
+
+
+def ask_arms(
+    models: Sequence[Entry | CustomGenerator],
+    arms: Mapping[Hashable, tuple[Benchmark, Sequence[Context]]],
+    answers_dir: Path | str,
+    *,
+    arm: str,
+    **how: Any,
+) -> pd.DataFrame:
+    """Asks models in arms that are not settings, such as rotations of the options, each with its
+    benchmark and contexts, and judges the answers as `judge_choices`. The first column, `arm`, is
+    the key of the arm in `arms`. `how` are the other arguments of `ask_models`.
+    """
+    tables = {}
+    for name, (benchmark, contexts) in arms.items():
+        answers = ask_models(models, benchmark, contexts, answers_dir, **how)
+        tables[name] = judge_choices(benchmark, answers).drop(columns=arm, errors="ignore")
+    return pd.concat(tables, names=[arm]).reset_index(arm).reset_index(drop=True)
+
+
+def _by_stratum(judged: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The rows, and where "stratum" is in `by` all of them again as the stratum `ALL`."""
+    if "stratum" not in by:
+        return judged
+    return pd.concat([judged, judged.assign(stratum=ALL)], ignore_index=True)
 
 
 def accuracy_by_scenario(
-    judged: pd.DataFrame, *, weights: pd.Series | None, by: Sequence[str] = ARM
+    judged: pd.DataFrame,
+    *,
+    weights: pd.Series | None,
+    by: Sequence[str] = ("model", "stratum", "setting"),
 ) -> pd.DataFrame:
-    """Computes `multiple_choice_accuracy` of each arm at three levels, as shares. Columns: `by`,
-    level ("overall", "aspect" or "scenario"), scenario (the name of either, or "overall"), and
-    those of `multiple_choice_accuracy` from metric on.
+    """Computes `mean_scores` of each arm at three levels, in percent. Columns: `by`, level
+    ("overall", "aspect" or "scenario"), scenario (the name of either, or "overall"), those of
+    `mean_scores` from metric on, and n_no_option, the number of answers that choose no option, or
+    several, and score 0 (`is_unparsed`).
 
-    `judged` comes from `with_scenarios`. Above the scenarios, means over questions are weighted by
+    `judged` comes from `judge_choices`. Above the scenarios, means over questions are weighted by
     `weights` (`scenario_weights`; None: unweighted) over the scenarios present, with the interval
-    of a stratified sample over groups.
+    of a stratified sample over groups. With "stratum" in `by`, "all questions" follow the strata.
     """
-    rows = judged.assign(overall=OVERALL)
-    tables = [
-        multiple_choice_accuracy(
-            rows, by=[*by, level], weights=None if level == "scenario" else weights
-        )
-        for level in LEVELS
-    ]
-    return _levels(tables, by)
+    rows = _by_stratum(judged.assign(overall=OVERALL, n_no_option=is_unparsed(judged)), by)
+    tables = []
+    for level in LEVELS:
+        keys = [*by, level]
+        counts = rows.groupby(keys, sort=False, dropna=False)["n_no_option"].sum().reset_index()
+        means = mean_scores(rows, by=keys, weights=None if level == "scenario" else weights)
+        tables.append(means.merge(counts, on=keys, how="left"))
+    return to_percent(_levels(tables, by))
 
 
 def gains_by_scenario(
@@ -112,19 +162,20 @@ def gains_by_scenario(
     weights: pd.Series | None,
     arm: str = "setting",
     baseline: Hashable = "no_rag",
-    by: Sequence[str] = ("model",),
+    by: Sequence[str] = ("model", "stratum"),
 ) -> pd.DataFrame:
-    """Computes paired differences of every setting from `baseline` on the same questions, at the
-    levels of `accuracy_by_scenario`. Columns: `by`, level, scenario, setting, value, ci_low,
-    ci_high, n, n_failed, p, baseline, p_holm (see `paired_differences`), as shares. `arm` may be
-    another column than setting, such as the number of examples or a position.
+    """Computes paired differences of every setting from `baseline` on the same questions, in
+    points, at the levels of `accuracy_by_scenario`. Columns: `by`, level, scenario, setting, value,
+    ci_low, ci_high, n, n_failed, p, baseline, p_holm (see `paired_differences`), metric, unit.
+    `arm` may be another column than setting, such as the number of examples or a position.
 
     p_holm corrects for the models of one setting, and within a level for its scenarios too: in
     which of them a setting helps is one question with nine answers. The same holds for positions:
     for an arm other than setting it corrects for all values.
     """
     repeats = [*REPEATS, "scenario", "aspect", *([] if arm == "setting" else [arm])]
-    values = per_query(judged.assign(overall=OVERALL), by=[*by, arm, *LEVELS])
+    rows = _by_stratum(judged.assign(overall=OVERALL), by)
+    values = per_query(rows, by=[*by, arm, *LEVELS])
     tables = []
     for level in LEVELS:
         table = paired_differences(
@@ -136,7 +187,7 @@ def gains_by_scenario(
             weights=None if level == "scenario" else weights,
         )
         tables.append(table)
-    return _levels(tables, by)
+    return to_percent(_levels(tables, by).assign(metric="accuracy"))
 
 
 def _levels(tables: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
@@ -150,31 +201,30 @@ def _levels(tables: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame
     return table[[*first, *table.columns.drop(first)]]
 
 
-def published_range() -> pd.DataFrame:
-    """Formats the range of the accuracies of the paper's 14 models, "26.8 to 68.7, median 53.9",
-    and people's, in columns "<setting>: …", by scenario. People's overall numbers are macro
-    averages of nine scenarios, models' are micro averages over questions.
+def settings_at_chance(means: pd.DataFrame) -> pd.DataFrame:
+    """Returns the settings with evidence whose 95 % interval over all questions contains chance,
+    one option in four, of `accuracy_by_scenario`. There, a difference tests no statement.
     """
-    columns = {}
-    for setting in ("no_rag", "retrieved_rag", "gt_rag"):
-        models = published("mrag_bench", 3, setting=setting, model_group=MODEL_GROUPS)
-        people = published("mrag_bench", 3, setting=setting, model_group="human")
-        columns[f"{setting}: 14 models"] = format_spread(models, ["scenario"])
-        accuracies = people.set_index("scenario")["value"]
-        columns[f"{setting}: people"] = accuracies.map("{:.1f}".format)
-    return pd.DataFrame(columns).reindex([OVERALL, *QUESTIONS])
+    overall = means["level"].eq(OVERALL) & means["stratum"].eq(ALL) & means["metric"].eq("accuracy")
+    shows = ~means["setting"].isin(["no_rag", "0"])
+    return means[overall & shows & means["ci_low"].le(CHANCE) & means["ci_high"].ge(CHANCE)]
 
 
 def scenario_table(
     results: pd.DataFrame,
     *,
-    rows: Sequence[str] = ("level", "scenario"),
+    rows: Sequence[str] = ("stratum", "level", "scenario"),
     columns: Sequence[str] = ("model", "setting"),
 ) -> pd.DataFrame:
-    """Formats results in percent: `rows` and n down, `columns` across, cells "52.1 [43.0, 61.1]".
-    Cells add Holm's p if there is one, how many answers failed, are empty or choose no option, and
-    n where it is less than in the rest of the row.
+    """Formats results in percent: `rows` and n down, `columns` across, cells "52.1 [43.0, 61.1]";
+    only accuracies, unless the metric is in `rows` or `columns`, and single scenarios only of all
+    questions. Cells add Holm's p if there is one, how many answers failed, are empty or choose no
+    option, and n where it is less than in the rest of the row.
     """
+    if "metric" not in (*rows, *columns):
+        results = results[results["metric"] == "accuracy"]
+    if "stratum" in rows and "level" in results:
+        results = results[results["level"].eq(OVERALL) | results["stratum"].eq(ALL)]
     most = results.groupby(list(rows), sort=False)["n"].transform("max")
     notes = [_notes(row, int(n)) for row, n in zip(results.to_dict("records"), most, strict=True)]
     table, index = results.assign(n=most), [*rows, "n"]
@@ -227,84 +277,51 @@ def candidates_from_run(benchmark: Benchmark, run: pd.DataFrame, *, depth: int) 
 
 NO_LETTER = "none"
 """Value of option where no single letter was parsed."""
-SAME, ALL_RIGHT = "same option in all", "right in all"
-_OF_QUERY = ["query_id", "group", "scenario", "aspect", "stratum"]
 
 
-def chosen_letters(judged: pd.DataFrame, benchmark: Benchmark) -> pd.Series:
-    """Returns the letter that each answer chooses, or "none"; missing where the call failed.
+def with_options(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+    """Adds the columns of `with_scenarios`, correct_option (its letter), option (the letter that
+    the answer chooses, or "none"; missing where the call failed), option_text (its text, or "") and
+    A, B, C, D and none: 1 for the option, 0 for the others, NaN where the call failed.
 
     `benchmark` is the one behind the answers: rotated, if the options were. Raises as
     `read_choice`.
     """
-    letters = []
+    letters, texts, correct = [], [], []
     for query_id, answer in judged[["query_id", "answer"]].itertuples(index=False, name=None):
-        choices = benchmark.queries[query_id].choices
+        query = benchmark.queries[query_id]
         said = isinstance(answer, str)
-        letters.append(read_choice(answer, choices).letter or NO_LETTER if said else None)
-    return pd.Series(letters, judged.index, dtype=object)
-
-
-def with_options(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """Adds the columns of `with_scenarios`, correct_option (its letter), option (of
-    `chosen_letters`) and option_text (its text, or "").
-    """
-    letters = chosen_letters(judged, benchmark)
-    queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
-    texts = [
-        dict(zip(ascii_uppercase, query.choices, strict=False)).get(letter, "")
-        for query, letter in zip(queries, letters, strict=True)
-    ]
-    correct = list(map(correct_letters, queries))
+        letter = read_choice(answer, query.choices).letter or NO_LETTER if said else None
+        letters.append(letter)
+        texts.append(dict(zip(ascii_uppercase, query.choices, strict=False)).get(letter or "", ""))
+        correct.append(correct_letters(query))
+    option = pd.Series(letters, judged.index, dtype=object)
     rows = with_scenarios(judged, benchmark)
-    return rows.assign(correct_option=correct, option=letters, option_text=texts)
-
-
-def option_selection_rates(
-    judged: pd.DataFrame,
-    *,
-    weights: pd.Series | None,
-    by: Sequence[str] = ("model", "setting"),
-) -> pd.DataFrame:
-    """Computes the share of answers that choose each letter, or "none": `by`, option, metric
-    ("selection_rate"), value, ci_low, ci_high, n, n_failed, as shares. Takes `with_options`.
-    """
-    letters = [*LETTERS, NO_LETTER]
-    chosen = {letter: judged["option"].eq(letter).astype(float) for letter in letters}
-    answered = judged["option"].notna()
-    marked = judged.assign(**{letter: each.where(answered) for letter, each in chosen.items()})
-    table = column_means(marked, letters, by=by, weights=weights)
-    return table.rename(columns={"metric": "option"}).assign(metric="selection_rate")
+    for name in (*LETTERS, NO_LETTER):
+        rows[name] = option.eq(name).astype(float).where(option.notna())
+    return rows.assign(correct_option=correct, option=option, option_text=texts)
 
 
 def rotation_consistency(
-    rotations: Mapping[int, pd.DataFrame],
-    *,
-    weights: pd.Series | None,
-    by: Sequence[str] = ("model",),
+    letters: pd.DataFrame, *, weights: pd.Series | None, by: Sequence[str] = ("model",)
 ) -> pd.DataFrame:
     """Computes how consistent answers are under rotations of the options: `by`, metric, value,
-    ci_low, ci_high, n, n_failed, as shares of questions.
+    ci_low, ci_high, n, n_failed, in percent of questions.
 
-    metric is `SAME` (one option was chosen, by its text, under all rotations) or `ALL_RIGHT` (and
-    it was correct, which guessing achieves in 1 of 256). `rotations` maps the rotation of the
-    options to a table of `with_options`; a question without an answer under one of them is
+    metric is "same option in all" (one option was chosen, by its text, under all rotations) or
+    "right in all" (and it was correct, which guessing achieves in 1 of 256). `letters` are tables
+    of `with_options` with a column rotation; a question without an answer under one of them is
     excluded. Raises `VragError` for fewer than two.
     """
-    if len(rotations) < 2:
+    rotations = letters["rotation"].nunique()
+    if rotations < 2:
         raise VragError(
-            f"rotation_consistency: {len(rotations)} rotation of the options; expected two or more."
+            f"rotation_consistency: {rotations} rotation of the options; expected two or more."
         )
-    every = pd.concat(list(rotations.values()), ignore_index=True)
-    keys = list(dict.fromkeys([*by, *_OF_QUERY]))
-    asked = every.groupby(keys, sort=False, dropna=False)
+    keys = list(dict.fromkeys([*by, "query_id", "group", "scenario"]))
+    asked = letters.groupby(keys, sort=False, dropna=False)
     options = asked["option_text"].agg(["nunique", "min"])
-    answered = asked["option"].count() == len(rotations)
     same = (options["nunique"] == 1) & (options["min"] != "")
-    steady = pd.DataFrame(
-        {
-            SAME: same.astype(float).where(answered),
-            ALL_RIGHT: asked["score"].min().where(answered),
-        }
-    )
-    return column_means(steady.reset_index(), [SAME, ALL_RIGHT], by=by, weights=weights)
+    found = {"same option in all": same.astype(float), "right in all": asked["score"].min()}
+    shares = pd.DataFrame(found).where(asked["option"].count() == rotations).reset_index()
+    return to_percent(column_means(shares, list(found), by=by, weights=weights))

@@ -12,12 +12,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from vrag_kit.analysis import cluster_means
+from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.generation.contexts import ranked_documents
-from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.results import OVERALL, scenario_weights
-from vrag_kit.papers.mrag_bench.settings import TOP
-from vrag_kit.papers.published import published
+from vrag_kit.papers.mrag_bench.settings import QUESTIONS, TOP
 from vrag_kit.retrieval import make_run, score_runs
 from vrag_kit.types import Benchmark, DocId, QueryId, ordered
 
@@ -78,7 +76,7 @@ def retrieval_by_scenario(
     metric, value, ci_low, ci_high, n, n_failed, excluded, in the scenarios' order; "random order"
     and "perfect order" too.
 
-    Values are shares. "hit@5" is 1 if any ground-truth image is among the five, which the paper
+    Values are in percent. "hit@5" is 1 if any ground-truth image is among the five, which the paper
     calls "Recall@5"; "recall@5" is the share of the ground truth among them. In "overall" scenarios
     are weighted by their questions in the paper, whatever their share here. Intervals are over
     groups of questions with common images. `excluded` is the benchmark's setting of what a query
@@ -94,68 +92,42 @@ def retrieval_by_scenario(
     both["excluded"] = next((row.get("excluded", "") for row in metadata.values()), "")
     order = both["scenario"].map([OVERALL, *QUESTIONS].index).argsort(kind="stable")
     columns = [*_KEY, "value", "ci_low", "ci_high", "n", "n_failed", "excluded"]
-    return both[columns].iloc[order].reset_index(drop=True)
+    return to_percent(both[columns].iloc[order].reset_index(drop=True))
 
 
 WITHIN = "within scenarios"
 """All scenarios pooled, each minus its own means: only the retriever varies."""
-_X, _Y = "retrieval_score", "accuracy"
-_X_ENDS, _Y_ENDS = ([name, f"{name}_low", f"{name}_high"] for name in (_X, _Y))
-_COLUMNS = ["model", "retriever", "scenario", "metric"]
 _TINY = 1e-12
 _MOST = 8  # retrievers whose orders are all gone through: 40,320
 
 
-def retrieval_vs_accuracy(hits: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
-    """Joins retrieval scores and accuracies by model, retriever and scenario ("overall" too).
-    Columns: model, retriever, scenario, metric ("hit@5", "recall@5"), retrieval_score,
-    retrieval_score_low, retrieval_score_high, accuracy, accuracy_low, accuracy_high, n, n_failed.
+def retrieval_accuracy_correlations(hits: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
+    """Correlates retrieval scores and accuracy over the retrievers. Columns: model, metric
+    ("hit@5", "recall@5"), scenario ("overall", each, and "within scenarios"), n (retrievers),
+    pearson, ci_low, ci_high, p, p_least, spearman. Only listed retrievers count
+    (`is_evaluated_retriever`).
 
-    `hits` are `retrieval_by_scenario`, `results` accuracies of `accuracy_by_scenario` by
-    model and retriever; aspects are left out.
+    `hits` are `retrieval_by_scenario` or Table 6, `results` `accuracy_by_scenario` by model and
+    retriever, or Table 7; aspects are left out. The interval is Fisher's; NaN below four retrievers
+    and within scenarios. p is exact: the share of all permutations of accuracies over the
+    retrievers whose |r| is at least as large; p_least is the smallest possible for this number of
+    retrievers. NaN if a column is constant, and p beyond eight retrievers.
     """
-    ends = ["value", "ci_low", "ci_high"]
-    found = hits.rename(columns=dict(zip(ends, _X_ENDS, strict=True)))
     right = results.query("metric == 'accuracy' and level != 'aspect'")
-    right = right.rename(columns=dict(zip(ends, _Y_ENDS, strict=True))).drop(columns="metric")
-    both = right.merge(found[[*_COLUMNS[1:], *_X_ENDS]], on=["retriever", "scenario"])
-    return both[[*_COLUMNS, *_Y_ENDS, "n", "n_failed", *_X_ENDS]]
-
-
-def published_retrieval_vs_accuracy() -> pd.DataFrame:
-    """Returns Tables 6 and 7 in the columns of `retrieval_vs_accuracy`, as shares, without
-    intervals. Table 6's "Recall@5" is "hit@5" here: counted in the rows' own `retrieved_images`,
-    eight of CLIP's nine cells are hits among the five images to the last digit.
-    """
     keys = ["retriever", "scenario"]
-    right = published("mrag_bench", 7)[["model", *keys, "value"]].rename(columns={"value": _Y})
-    both = published("mrag_bench", 6).rename(columns={"value": _X}).merge(right, on=keys)
-    ends = dict.fromkeys([*_X_ENDS[1:], *_Y_ENDS[1:]], math.nan)
-    shares = {_X: both[_X] / 100, _Y: both[_Y] / 100}
-    both = both.assign(**shares, **ends, n_failed=0)
-    return both[[*_COLUMNS, _X, *ends, _Y, "n", "n_failed"]]
-
-
-def retrieval_accuracy_correlations(both: pd.DataFrame) -> pd.DataFrame:
-    """Correlates retrieval_score and accuracy over the retrievers. Columns: model, metric, scenario
-    ("overall", each, and "within scenarios"), n (retrievers), pearson, ci_low, ci_high, p, p_least,
-    spearman. Only listed retrievers count (`is_evaluated_retriever`).
-
-    The interval is Fisher's, tanh(atanh r ± 1.96 / √(n − 3)); NaN below four retrievers and within
-    scenarios. p is exact: the share of all permutations of accuracies over the retrievers whose |r|
-    is at least as large; p_least is the smallest possible for this number of retrievers. NaN if a
-    column is constant, and p beyond eight retrievers.
-    """
+    both = right[["model", *keys, "value"]].merge(hits[[*keys, "metric", "value"]], on=keys)
+    both = both[is_evaluated_retriever(both["retriever"])]
     rows: list[tuple[object, ...]] = []
-    retrievers = both[is_evaluated_retriever(both["retriever"])]
-    for (model, metric), part in retrievers.groupby(["model", "metric"], sort=False):
-        wide = part.pivot_table(index="scenario", columns="retriever", values=[_X, _Y], sort=False)
+    for (model, metric), part in both.groupby(["model", "metric"], sort=False):
+        wide = part.pivot_table(
+            index="scenario", columns="retriever", values=["value_y", "value_x"], sort=False
+        )
         families = {scenario: wide.loc[[scenario]] for scenario in wide.index}
         inner = wide.drop(index=OVERALL, errors="ignore")
         if len(inner) > 1:
             families[WITHIN] = inner
         for scenario, some in families.items():
-            found = _correlation(some[_X].to_numpy(), some[_Y].to_numpy())
+            found = _correlation(some["value_y"].to_numpy(), some["value_x"].to_numpy())
             ends = _fisher(found[1], math.nan if scenario == WITHIN else found[0])
             rows.append((model, metric, scenario, *found[:2], *ends, *found[2:]))
     numbers = ["n", "pearson", "ci_low", "ci_high", "p", "p_least", "spearman"]

@@ -13,19 +13,36 @@ from string import ascii_uppercase
 
 import pandas as pd
 
-from vrag_kit.analysis import to_percent
-from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.errors import VragError
 from vrag_kit.generation.contexts import ranked_documents, top_ranked
 from vrag_kit.generation.prompts import PromptSet, open_prompt_set, read_prompts
-from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.retrieval.runs import clip_cutoffs
 from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId, ordered
 
 TOP = 5
 """Examples per question (section 3.1); one in the scenario "incomplete"."""
-NUMBERS = (1, 2, 3, 5, 10, 20)
-"""Numbers of ground-truth examples (Figure 5)."""
+QUESTIONS = {
+    "angle": 322,
+    "partial": 246,
+    "scope": 102,
+    "occlusion": 108,
+    "temporal": 149,
+    "deformation": 102,
+    "incomplete": 102,
+    "biological": 102,
+    "others": 120,
+}
+"""Number of questions of each scenario (Figure 3 and Table 3): the whole numbers behind Figure 2's
+shares.
+"""
+ASPECTS = {
+    "perspective": ("angle", "partial", "scope", "occlusion"),
+    "transformative": ("temporal", "deformation", "incomplete", "biological"),
+    "others": ("others",),
+}
+"""Maps each aspect to its scenarios."""
+ASPECT_OF = {name: aspect for aspect, names in ASPECTS.items() for name in names}
+"""Maps each scenario to its aspect."""
 
 
 def no_rag(benchmark: Benchmark) -> list[Context]:
@@ -88,8 +105,8 @@ def gt_rag_by_count(
     benchmark: Benchmark,
     more: Mapping[QueryId, Sequence[DocId]] | None = None,
     *,
-    ks: Sequence[int] = NUMBERS,
-    draws: int = 3,
+    ks: Sequence[int],
+    draws: int,
     seed: int = 0,
 ) -> list[Context]:
     """Returns contexts with k ground-truth images in random order (Figure 5, right; three draws).
@@ -212,16 +229,6 @@ def load_prompts(prompt_set: str) -> PromptSet:
     return open_prompt_set(prompt_set, PROMPT_SETS, "prompt_set")
 
 
-TEXT_OR_IMAGE = {
-    "retrieved_text": "retrieved text",
-    "retrieved_rag": "retrieved images",
-    "gt_text": "gold text",
-    "gt_rag": "gold images",
-    "gt_image_and_text": "gold images and text",
-}
-"""Maps the settings of Table 4 except "no_rag", in its order, to their names in figures."""
-
-
 def retrieved_text(texts: Benchmark, run: pd.DataFrame, *, k: int = TOP) -> list[Context]:
     """Returns contexts with the first k passages of a run over `texts`, best first; one where the
     scenario is "incomplete", as for images. Raises `VragError` for a query with fewer.
@@ -258,60 +265,6 @@ def gt_image_and_text(benchmark: Benchmark, texts: Benchmark, *, k: int = TOP) -
         replace(images, setting="gt_image_and_text", doc_ids=(*images.doc_ids, *text.doc_ids))
         for images, text in zip(gt_rag(benchmark, k=k), gt_text(texts), strict=True)
     ]
-
-
-SETTINGS = {"no_rag": "no examples", "gt_rag": "gold", "retrieved_rag": "retrieved"}
-"""Maps a setting to its label in the figure."""
-TURNED = {
-    "right alone, wrong with retrieved": ("no_rag", "retrieved_rag"),
-    "right with GT, wrong with retrieved": ("gt_rag", "retrieved_rag"),
-    "wrong alone, right with retrieved": ("retrieved_rag", "no_rag"),
-    "wrong alone, right with GT": ("gt_rag", "no_rag"),
-}
-"""Maps each kind of flip to (the setting with the correct answer, the one with the incorrect)."""
-
-
-def answer_flips(
-    judged: pd.DataFrame,
-    *,
-    weights: pd.Series | None,
-    by: Sequence[str] = ("model",),
-) -> pd.DataFrame:
-    """Computes how often examples flip answers, in percent of the questions with a verdict in both
-    settings: `by`, metric (of `TURNED`), value, ci_low, ci_high, n, n_failed. `judged` comes from
-    `with_scenarios`; `weights` is `scenario_weights`.
-    """
-    scores = scores_by_setting(judged)
-    rows = []
-    for name, (right, wrong) in TURNED.items():
-        known = scores[[right, wrong]].notna().all(axis=1)
-        is_turned = (scores[right] > 0) & ~(scores[wrong] > 0)
-        value = is_turned.astype(float).where(known)
-        rows.append(scores[[*by, "group", "scenario"]].assign(metric=name, value=value))
-    return to_percent(
-        cluster_means(pd.concat(rows, ignore_index=True), [*by, "metric"], weights=weights)
-    )
-
-
-def example_per_scenario(judged: pd.DataFrame, model: str) -> list[str]:
-    """Selects a question of each scenario, in the paper's order: the first that a model answers
-    correctly with ground truth and incorrectly with retrieved examples, else its first.
-    """
-    scores = scores_by_setting(judged[judged["model"] == model])
-    odd = (scores["gt_rag"] > 0) & (scores["retrieved_rag"] == 0)
-    ranked = scores.assign(odd=odd).sort_values("odd", ascending=False, kind="stable")
-    first = ranked.drop_duplicates("scenario").set_index("scenario")["query_id"]
-    return [str(first[scenario]) for scenario in QUESTIONS if scenario in first]
-
-
-def scores_by_setting(judged: pd.DataFrame) -> pd.DataFrame:
-    """Pivots scores to one row per model and question: model, query_id, group, scenario, stratum,
-    and the score in each of `SETTINGS`.
-    """
-    rows = judged[judged["setting"].isin(list(SETTINGS))]
-    keys = ["model", "query_id", "group", "scenario", "stratum"]
-    wide = rows.groupby([*keys, "setting"], sort=False)["score"].mean().unstack("setting")
-    return wide.reindex(columns=list(SETTINGS)).reset_index()
 
 
 def mismatched_examples(benchmark: Benchmark, *, seed: int = 0) -> dict[QueryId, tuple[DocId, ...]]:

@@ -8,20 +8,30 @@ from functools import cache
 from pathlib import Path
 
 import pandas as pd
+from pandas.io.formats.style import Styler
 
-from vrag_kit.analysis import mean_scores, to_percent
-from vrag_kit.papers.mrag_bench.results import CHANCE, MODEL_GROUPS, OVERALL, gains_by_scenario
-from vrag_kit.papers.sources import DataSource
+from vrag_kit.analysis.strata import ALL
+from vrag_kit.papers.mrag_bench.results import (
+    EDITION,
+    MODEL_GROUPS,
+    OVERALL,
+    is_paper_data,
+    settings_at_chance,
+)
+from vrag_kit.papers.sources import make_data_source
 from vrag_kit.papers.statements import (
     load_statements,
     published_verdicts,
     save_statement_checks,
     select_differences,
+    show_statements,
     summarise_statements,
 )
+from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
 PAPER = "mrag_bench"
+_SIDES = ("setting", "baseline")
 STATEMENTS = load_statements(PAPER)
 """The statements, in the order of the paper.
 
@@ -44,62 +54,48 @@ def published_name(model: str) -> str:
 
 
 def check_statements(
-    notebook: str, differences: pd.DataFrame, source: DataSource, folder: Path | str
-) -> pd.DataFrame:
-    """Checks the paper's statements that a notebook's differences can test, one row per statement
-    and model. Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is NN_claims.csv
-    below `folder`, a notebook's `figures_dir`.
-
-    `notebook` is its number ("31"); `differences` are `to_percent(gains_by_scenario(…))` or
-    `statement_differences`, or correlations in the same columns; `source` is the
-    `data_source(benchmark)`. The returned table has a row without numbers for each statement
-    without results. Verdicts are given on the paper's own data only
-    (`save_statement_checks`), and not where the column at_chance is true. Raises `VragError` if the
-    folder cannot be written.
-    """
-    overall = differences[differences["scenario"] == OVERALL]
-    overall = overall.drop(columns="metric", errors="ignore")
-    statements = [each for each in STATEMENTS if each.notebook == notebook]
-    numbers = select_differences(statements, overall, published_name)
-    file = project_path(folder) / PAPER / f"{notebook}_claims.csv"
-    return save_statement_checks(file, statements, numbers, source)
-
-
-def statement_differences(
     notebook: str,
-    judged: pd.DataFrame,
-    *,
-    weights: pd.Series | None,
-    arm: str = "setting",
-) -> pd.DataFrame:
-    """Computes the differences that the statements of a notebook are about, for the arms in
-    `judged`. They are `gains_by_scenario` in points, with `arm` as text in the column setting, and
-    baseline. `arm` may be "k", the number of examples. The column at_chance is true if one of the
-    two arms is at chance (`settings_at_chance`): then the difference tests no statement.
+    differences: pd.DataFrame,
+    benchmark: Benchmark,
+    figures_dir: Path | str,
+    means: pd.DataFrame | None = None,
+) -> Styler:
+    """Checks the paper's statements that a notebook's differences can test, saves the checks as
+    NN_claims.csv below `figures_dir`, and returns them as a table, one row per statement and model.
+
+    `notebook` is its number ("31"); `differences` are `gains_by_scenario`, or correlations in the
+    same columns; without a column setting, k is the setting. Verdicts are given on the paper's own
+    data only (`save_statement_checks`); the released files' hashes are unknown here, so these data
+    are identified by their counts. With `means` (`accuracy_by_scenario`) there is no verdict where
+    one of the two settings is at chance (`settings_at_chance`). Raises `VragError` if the folder
+    cannot be written.
     """
-    arms = judged[arm].map(lambda name: name if isinstance(name, str) else f"{name:g}")
-    rows = judged.assign(setting=arms)
+    overall = _by_setting(differences[differences["scenario"] == OVERALL])
+    if "stratum" in overall:
+        overall = overall[overall["stratum"] == ALL]
+    if means is not None:
+        chance = settings_at_chance(_by_setting(means))
+        arms = set(zip(chance["model"], chance["setting"], strict=True))
+        sides = [zip(overall["model"], overall[side], strict=True) for side in _SIDES]
+        at = [not arms.isdisjoint(pair) for pair in zip(*sides, strict=True)]
+        overall = overall.assign(at_chance=at)
     statements = [each for each in STATEMENTS if each.notebook == notebook]
-    tables = []
-    for setting, baseline in dict.fromkeys((each.setting, each.baseline) for each in statements):
-        both = rows[arms.isin([setting, baseline])]
-        if both["setting"].nunique() == 2:
-            table = gains_by_scenario(both, weights=weights, baseline=baseline)
-            chance = table["model"].isin(settings_at_chance(both, weights=weights)["model"])
-            tables.append(table.assign(metric="accuracy", at_chance=chance))
-    if not tables:
-        return pd.DataFrame(columns=["model", "scenario", "setting", "baseline"])
-    return to_percent(pd.concat(tables, ignore_index=True))
+    numbers = select_differences(
+        statements, overall.drop(columns="metric", errors="ignore"), published_name
+    )
+    source = make_data_source(benchmark, EDITION if is_paper_data(benchmark) else "")
+    file = project_path(figures_dir) / PAPER / f"{notebook}_claims.csv"
+    return show_statements(save_statement_checks(file, statements, numbers, source))
 
 
-def settings_at_chance(judged: pd.DataFrame, *, weights: pd.Series | None) -> pd.DataFrame:
-    """Returns the settings with evidence whose 95 % interval contains chance, one option in four:
-    model, setting, value, ci_low, ci_high, n, in percent; empty if there are none.
-    """
-    by = ["model", "setting"]
-    means = to_percent(mean_scores(judged[judged["k"] > 0], by=by, weights=weights))
-    at = means["metric"].eq("accuracy") & means["ci_low"].le(CHANCE) & means["ci_high"].ge(CHANCE)
-    return means.loc[at, [*by, "value", "ci_low", "ci_high", "n"]]
+def _by_setting(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with k as the setting, if it has no other."""
+    if "setting" in table:
+        return table
+    table = table.assign(setting=table["k"].map("{:g}".format))
+    return table.assign(
+        baseline=table.get("baseline", pd.Series(0, table.index)).map("{:g}".format)
+    )
 
 
 def statements_table(folder: Path | str) -> pd.DataFrame:

@@ -1,10 +1,11 @@
-"""MRAG-Bench's settings: which examples stand in which order, options that rotate, and
-what their spelling gives away.
+"""MRAG-Bench's settings: which examples and passages a prompt shows, in which order, and rotated
+options.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -12,16 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mrag_rows import four_questions
 
+from vrag_kit.benchmarks import load_mrag_texts
 from vrag_kit.errors import VragError
 from vrag_kit.generation import non_clue, one_in_k
 from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.papers import mrag_bench as paper
-from vrag_kit.papers.mrag_bench.option_leakage import (
-    normalise_option,
-    odd_format_option,
-    with_normalised_options,
-)
+from vrag_kit.papers import published_gains
 from vrag_kit.retrieval import make_run
+from vrag_kit.synthetic.mrag_bench import open_mrag_passages
 from vrag_kit.types import Context
 
 FOUR = four_questions()
@@ -84,8 +83,8 @@ def test_numbers_of_examples_are_nested_and_rest_on_the_same_questions() -> None
 
 
 def test_more_than_five_examples_need_pictures_that_the_rows_do_not_hold() -> None:
-    with pytest.raises(VragError, match="no query of four has 6 ground-truth pictures; the most"):
-        paper.settings.gt_rag_by_count(FOUR, ks=[1, 6])
+    with pytest.raises(VragError, match="6 ground"):
+        paper.settings.gt_rag_by_count(FOUR, ks=[1, 6], draws=1)
     more = {"0": ["gt0-4", "extra-0", "extra-1"]}
     arms = paper.settings.gt_rag_by_count(FOUR, more, ks=[1, 7], draws=1)
     assert set(arms[1].doc_ids) == {*FOUR.relevant("0"), "extra-0", "extra-1"}
@@ -176,57 +175,80 @@ def test_the_right_answer_by_name_stays_right_in_every_rotation(by: int) -> None
     assert read_choice("It is a tiger lily.", query.choices).letter == correct_letters(query)
 
 
-@pytest.mark.parametrize(
-    ("options", "place"),
-    [
-        ("wood_rabbit|Eastern cottontail|Marsh rabbit|Hare", 0),  # the only underscore
-        ("Hare|marsh rabbit|wood_rabbit|Cottontail", 2),  # … before the only lower case
-        ("Tench|Carp|goldfish|Koi", 2),  # no underscore, one in lower case
-        ("great_auk|king_penguin|puffin|Razorbill", None),  # two underscores, three lower
-        ("great_Auk|king_Penguin|puffin|Razorbill", 2),  # two underscores, one lower
-        ("EastAsia|SouthEastAsia|Africa|Europe", None),
-        ("M|N|H|B", None),
-        ("tench|carp|goldfish|koi", None),  # all in lower case: none is apart
-    ],
+PASSAGES = (
+    'passage,text\nhare,"Hares run, mostly."\nkeys,Keyboards have keys.\nlily,Lilies bloom.\n'
 )
-def test_the_option_that_is_spelt_apart(options: str, place: int | None) -> None:
-    assert odd_format_option(options.split("|")) == place
+TRUTH = "question,passage\n0,hare\n0,lily\n1,keys\n2,hare\n3,lily\n99,lily\n"
 
 
-def test_the_spelling_baseline_speaks_where_it_can_and_else_draws() -> None:
-    table = paper.option_leakage.option_format_baseline(FOUR).set_index("query_id")
-    # 0: wood_rabbit is right; 1, 2: nothing is apart; 3: the only one in lower case is right
-    assert table["option"].to_dict() == {"0": "A", "1": "", "2": "", "3": "A"}
-    assert table["expected"].tolist() == [1, 0.25, 0.25, 1]
-    assert table["expected"].mean() == 0.625
-    turned = paper.option_leakage.option_format_baseline(
-        paper.settings.rotate_options(FOUR, 2)
-    ).set_index("query_id")
-    assert turned["option"].to_dict() == {"0": "C", "1": "", "2": "", "3": "C"}
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "passages.csv").write_text(PASSAGES)
+    (tmp_path / "ground_truth.csv").write_text(TRUTH)
+    return tmp_path
 
 
-def test_options_spelt_alike_give_nothing_away_and_keep_their_answer() -> None:
-    alike = with_normalised_options(FOUR)
-    assert alike.queries["0"].choices == (
-        "wood rabbit",
-        "eastern cottontail",
-        "marsh rabbit",
-        "hare",
+def test_passages_take_the_pictures_place_and_answer_what_the_file_says(folder: Path) -> None:
+    texts = load_mrag_texts(FOUR, folder)
+    assert texts.corpus["hare"].text == "Hares run, mostly."
+    assert [texts.relevant(query_id) for query_id in texts.queries] == [
+        ("hare", "lily"),
+        ("keys",),
+        ("hare",),
+        ("lily",),
+    ]
+    assert texts.queries == FOUR.queries
+    assert texts.fingerprint != FOUR.fingerprint
+    (folder / "passages.csv").write_text(PASSAGES.replace("mostly", "always"))
+    assert load_mrag_texts(FOUR, folder).fingerprint != texts.fingerprint
+
+
+def test_without_texts_one_is_told_what_to_write(tmp_path: Path) -> None:
+    with pytest.raises(VragError, match=r"passages.csv \(passage,text\) and ground_truth.csv"):
+        open_mrag_passages(FOUR, "")
+    with pytest.raises(
+        VragError, match="'field-guide-mrag-bench-small', but the questions are 'four'"
+    ):
+        open_mrag_passages(FOUR, "field-guide-mrag-bench-small")
+    with pytest.raises(VragError, match="passages cannot be read"):
+        load_mrag_texts(FOUR, tmp_path)
+
+
+def test_the_settings_show_the_first_passage_that_answers_and_the_best_found(
+    folder: Path,
+) -> None:
+    texts = load_mrag_texts(FOUR, folder)
+    assert [each.doc_ids for each in paper.settings.gt_text(texts)] == [
+        ("hare",),
+        ("keys",),
+        ("hare",),
+        ("lily",),
+    ]
+    order = ("lily", "keys", "hare")
+    run = make_run(
+        [(q, name, 3.0 - place) for q in FOUR.queries for place, name in enumerate(order)]
     )
-    assert alike.queries["2"].choices == ("east asia", "south east asia", "africa", "europe")
-    assert alike.queries["1"].choices == ("M", "N", "H", "B")
-    assert all(correct_letters(query) == "A" for query in alike.queries.values())
-    assert not paper.option_leakage.option_format_baseline(alike)["guessed"].any()
-    assert alike.fingerprint != FOUR.fingerprint
+    found = {each.query_id: each.doc_ids for each in paper.settings.retrieved_text(texts, run, k=2)}
+    assert found == {q: ("lily", "keys")[: 1 if q == "1" else 2] for q in FOUR.queries}
+    both = paper.settings.gt_image_and_text(FOUR, texts)
+    assert both[0].doc_ids == (*FOUR.relevant("0"), "hare")
+    assert {each.setting for each in both} == {"gt_image_and_text"}
 
 
-@given(st.text(alphabet="abAB_ -", max_size=12))
-def test_spelling_alike_twice_is_spelling_once(text: str) -> None:
-    assert normalise_option(normalise_option(text)) == normalise_option(text)
+def test_a_question_without_text_stops_the_settings_that_show_it(folder: Path) -> None:
+    (folder / "ground_truth.csv").write_text(TRUTH.replace("3,lily\n", ""))
+    texts = load_mrag_texts(FOUR, folder)
+    with pytest.raises(VragError, match=r"1 of 4 queries have no passage .*'3'"):
+        paper.settings.gt_text(texts)
+    assert len(paper.settings.gt_text(texts.subset(["0", "1", "2"]))) == 3
 
 
-def test_options_that_become_equal_are_refused() -> None:
-    query = FOUR.queries["3"]
-    twice = replace(query, choices=("Toad", "toad"), answers=("toad",))
-    with pytest.raises(VragError, match="query '3': spelt alike, its options Toad, toad"):
-        with_normalised_options(replace(FOUR, queries={"3": twice}))
+def test_the_printed_table_gains_by_pictures_and_by_text_as_the_paper_says_in_words() -> None:
+    table = published_gains("mrag_bench", 4, ["no_rag"])
+    assert len(table) == 2 * 5 * 10  # models, settings, nine scenarios and overall
+    overall = table[table["level"] == "overall"].set_index(["model", "setting"])["value"]
+    gpt, llava = "GPT-4-Turbo", "LLaVA-NeXT-Interleave-7B"
+    assert overall[llava, "gt_rag"] == 9.53
+    assert overall[gpt, "retrieved_text"] == -0.6
+    # "an 11.90% improvement with image knowledge over text knowledge" (section 4.1)
+    assert overall[llava, "gt_rag"] - overall[llava, "gt_text"] == pytest.approx(11.90)

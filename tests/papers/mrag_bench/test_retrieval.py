@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from mrag_rows import four_questions
-from PIL import Image
+from scipy import stats
 
-from vrag_kit.benchmarks import ImageFile
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers import published
-from vrag_kit.papers.mrag_bench.audit import QUESTIONS
+from vrag_kit.papers.mrag_bench.settings import QUESTIONS
 from vrag_kit.retrieval import embed_documents, load_encoder, make_run, search_all
-from vrag_kit.retrieval.encoders.checkpoint import Checkpoint
 from vrag_kit.synthetic.mrag_bench import open_mrag_bench
 from vrag_kit.types import Benchmark
 
@@ -90,10 +90,10 @@ def test_the_rows_own_pictures_are_a_run_in_which_hit_and_recall_are_different_t
     table = paper.retrieval.retrieval_by_scenario(
         benchmark, {"rows": paper.retrieval.shipped_run(benchmark)}
     )
-    assert value(table, "rows", "angle", "hit@5") == 1
-    assert value(table, "rows", "angle", "recall@5") == pytest.approx(1 / 5)
-    assert value(table, "rows", "incomplete", "recall@5") == 1
-    assert value(table, "perfect order", "overall", "recall@5") == 1
+    assert value(table, "rows", "angle", "hit@5") == 100
+    assert value(table, "rows", "angle", "recall@5") == pytest.approx(20)
+    assert value(table, "rows", "incomplete", "recall@5") == 100
+    assert value(table, "perfect order", "overall", "recall@5") == 100
     assert list(table["scenario"].unique()) == [
         "overall",
         "angle",
@@ -114,7 +114,7 @@ def test_overall_weighs_scenarios_as_the_papers_questions(benchmark: Benchmark) 
     run = make_run([("0", "gt0-3", 1.0), ("0b", "gt0-4", 1.0), ("1", "no1-0", 1.0)])
     table = paper.retrieval.retrieval_by_scenario(twice, {"ours": run})
     counts = [QUESTIONS[name] for name in ("angle", "incomplete", "others", "partial")]
-    assert value(table, "ours", "overall", "hit@5") == pytest.approx(counts[0] / sum(counts))
+    assert value(table, "ours", "overall", "hit@5") == pytest.approx(100 * counts[0] / sum(counts))
     overall = table[(table["scenario"] == "overall") & (table["retriever"] == "ours")]
     assert set(overall["n"]) == {5}
     assert (overall["ci_low"] <= overall["value"]).all()
@@ -169,42 +169,59 @@ def test_clip_is_asked_by_text_picture_or_both_and_never_finds_the_querys_own_pi
             assert not own & set(hits["doc_id"])
 
 
-def test_a_querys_picture_is_embedded_once_and_again_when_it_changes(
-    drawn: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[list[str]] = []
-    encode = Checkpoint.encode_queries
-
-    def counted(self: Checkpoint, queries: list) -> np.ndarray:
-        asked.append([query.query_id for query in queries])
-        return encode(self, queries)
-
-    monkeypatch.setattr(Checkpoint, "encode_queries", counted)
-    few = drawn.subset(list(drawn.queries)[:3])
-    first = search_all(few, [ASKED["both"]], k=2, cache_dir=tmp_path)[NAMES[2]]
-    deeper = search_all(few, [ASKED["both"]], k=4, cache_dir=tmp_path)[NAMES[2]]
-    assert asked == [list(few.queries)]
-    assert deeper[deeper["rank"] <= 2].reset_index(drop=True).equals(first)
-    (changed, *_) = few.queries
-    picture = tmp_path / "other.png"
-    Image.new("RGB", (96, 96), (200, 40, 40)).save(picture)
-    query = replace(few.queries[changed], image=ImageFile(picture))
-    other = replace(few, queries={**few.queries, changed: query})
-    search_all(other, [ASKED["both"]], k=4, cache_dir=tmp_path)
-    assert asked[1:] == [[changed]]
+PUBLISHED = published("mrag_bench", 6), published("mrag_bench", 7)
 
 
-def test_a_picture_that_is_in_no_corpus_is_asked_all_the_same_and_leaves_nothing_out(
-    drawn: Benchmark, tmp_path: Path
-) -> None:
-    """Partial's queries are crops: no file of the corpus is theirs."""
-    crops = [
-        query_id
-        for query_id, query in drawn.queries.items()
-        if query.metadata["scenario"] == "partial"
-    ]
-    some = drawn.subset(crops)
-    assert crops
-    assert not some.left_out
-    (run,) = search_all(some, [ASKED["image"]], k=3, cache_dir=tmp_path).values()
-    assert list(run["rank"]) == [1, 2, 3] * len(crops)
+def correlations(extra: Sequence[str] = ()) -> pd.DataFrame:
+    """Of the paper, with retrievers that would turn its correlation round."""
+    tables = []
+    for table, value in zip(PUBLISHED, (100.0, 0.0), strict=True):
+        clip = table[table["retriever"] == "CLIP"]
+        tables.append(pd.concat([table, *(clip.assign(retriever=n, value=value) for n in extra)]))
+    return paper.retrieval.retrieval_accuracy_correlations(*tables)
+
+
+def test_the_papers_correlations_are_scipys_with_the_exact_p_of_24_orders() -> None:
+    table = correlations().set_index("scenario")
+    both = PUBLISHED[0].merge(PUBLISHED[1], on=["retriever", "scenario"])
+    for scenario, part in both.groupby("scenario"):
+        x, y = part["value_x"].to_numpy(), part["value_y"].to_numpy()
+        theirs, row = stats.pearsonr(x, y), table.loc[scenario]
+        assert row["pearson"] == pytest.approx(theirs.statistic)
+        interval = theirs.confidence_interval()
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx((interval.low, interval.high))
+        assert row["spearman"] == pytest.approx(stats.spearmanr(x, y)[0])
+        every = [abs(np.corrcoef(x, order)[0, 1]) for order in permutations(y)]
+        assert row["p"] == pytest.approx(np.mean(np.array(every) >= abs(theirs.statistic) - 1e-9))
+    assert table.loc["overall", "p"] == 3 / 24  # the paper's "strong 95%"
+    assert set(table["n"]) == {4}
+    scenarios = table["pearson"].drop(["overall", "within scenarios"])
+    assert (scenarios.idxmin(), round(scenarios.min(), 2)) == ("incomplete", -0.97)
+
+
+def test_planted_rankings_and_the_rows_own_images_are_no_retrievers() -> None:
+    pd.testing.assert_frame_equal(correlations(["rows", "rows, 60 % planted"]), correlations())
+
+
+def scores(rows: list[tuple[str, str, float]], **columns: str) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["retriever", "scenario", "value"]).assign(**columns)
+
+
+def test_within_scenarios_each_counts_from_its_own_mean() -> None:
+    """Two scenarios on different levels, in each of which both scores rise alike."""
+    found, right = [], []
+    for scenario, low, high in (("overall", 0.0, 0.0), ("angle", 0.1, 0.8), ("scope", 0.6, 0.1)):
+        for place, name in enumerate("abcd"):
+            found.append((name, scenario, low + place / 20))
+            right.append((name, scenario, high + place / 50))
+    hits = scores(found, metric="hit@5")
+    results = scores(right, metric="accuracy", level="scenario", model="m")
+    table = paper.retrieval.retrieval_accuracy_correlations(hits, results)
+    within = table.set_index("scenario").loc["within scenarios"]
+    assert within["pearson"] == pytest.approx(1.0)
+    assert within["p"] == within["p_least"] == pytest.approx(2 / 24)  # as found, and reversed
+    assert np.isnan(within["ci_low"])
+    same = paper.retrieval.retrieval_accuracy_correlations(hits, results.assign(value=50.0))
+    assert same[["pearson", "ci_low", "p", "spearman"]].isna().all(axis=None)
+    none = paper.retrieval.retrieval_accuracy_correlations(hits, results.iloc[:0])
+    assert none.empty

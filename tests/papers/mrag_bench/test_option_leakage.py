@@ -1,0 +1,126 @@
+"""What the format of options gives away, and how much of a score it could explain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mrag_rows import answered, four_questions
+
+from vrag_kit.errors import VragError
+from vrag_kit.judging.multiple_choice import correct_letters
+from vrag_kit.papers import mrag_bench as paper
+from vrag_kit.papers.mrag_bench.option_leakage import (
+    normalise_option,
+    odd_format_option,
+    option_format_baseline,
+    option_format_variants,
+    with_cue_strata,
+    with_normalised_options,
+    with_planted_cue,
+)
+from vrag_kit.types import Benchmark
+
+FOUR = four_questions()
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ("wood_rabbit|Eastern cottontail|Marsh rabbit|Hare", 0),  # the only underscore
+        ("Hare|marsh rabbit|wood_rabbit|Cottontail", 2),  # … before the only lower case
+        ("Tench|Carp|goldfish|Koi", 2),  # no underscore, one in lower case
+        ("great_auk|king_penguin|puffin|Razorbill", None),  # two underscores, three lower
+        ("great_Auk|king_Penguin|puffin|Razorbill", 2),  # two underscores, one lower
+        ("EastAsia|SouthEastAsia|Africa|Europe", None),
+        ("tench|carp|goldfish|koi", None),  # all in lower case: none is odd
+    ],
+)
+def test_the_option_with_the_odd_format(options: str, place: int | None) -> None:
+    assert odd_format_option(options.split("|")) == place
+
+
+def test_the_baseline_guesses_by_format_and_else_at_random() -> None:
+    table = option_format_baseline(FOUR).set_index("query_id")
+    # 0: wood_rabbit is right; 1, 2: nothing is odd; 3: the only one in lower case is right
+    assert table["option"].to_dict() == {"0": "A", "1": "", "2": "", "3": "A"}
+    assert table["score"].tolist() == [1, 0.25, 0.25, 1]
+    turned = option_format_baseline(paper.settings.rotate_options(FOUR, 2)).set_index("query_id")
+    assert turned["option"].to_dict() == {"0": "C", "1": "", "2": "", "3": "C"}
+
+
+def test_normalised_options_have_one_format_and_keep_their_answer() -> None:
+    alike = with_normalised_options(FOUR)
+    assert alike.queries["0"].choices[:2] == ("wood rabbit", "eastern cottontail")
+    assert alike.queries["2"].choices == ("east asia", "south east asia", "africa", "europe")
+    assert alike.queries["1"].choices == ("M", "N", "H", "B")
+    assert all(correct_letters(query) == "A" for query in alike.queries.values())
+    assert not option_format_baseline(alike)["guessed"].any()
+    assert alike.fingerprint != FOUR.fingerprint
+
+
+@given(st.text(alphabet="abAB_ -", max_size=12))
+def test_normalising_twice_is_normalising_once(text: str) -> None:
+    assert normalise_option(normalise_option(text)) == normalise_option(text)
+
+
+def test_options_that_become_equal_are_refused_and_left_out_of_the_variants() -> None:
+    twice = replace(FOUR.queries["3"], choices=("Toad", "toad"), answers=("toad",))
+    with pytest.raises(VragError, match="'3'"):
+        with_normalised_options(replace(FOUR, queries={"3": twice}))
+    arms = option_format_variants(replace(FOUR, queries={**FOUR.queries, "3": twice}))
+    assert list(arms["original"].queries) == ["0", "1", "2", "3"]
+    assert list(arms["normalised"].queries) == ["0", "1", "2"]
+
+
+def test_only_options_without_a_cue_get_a_copy_with_one(drawn: Benchmark) -> None:
+    assert list(option_format_variants(drawn)) == ["original", "normalised", "planted"]
+    assert list(option_format_variants(with_planted_cue(drawn))) == ["original", "normalised"]
+
+
+def test_planted_cues_are_as_frequent_as_in_40_inspected_questions(drawn: Benchmark) -> None:
+    words = [name for name, query in drawn.queries.items() if len(query.choices[0]) > 1]
+    table = option_format_baseline(with_planted_cue(drawn.subset(words[:40]), seed=3))
+    # 24 of 40 on the correct option and 2 on an incorrect one; on 14 it guesses among four
+    assert (table["guessed"].sum(), table["correct"].sum()) == (26, 24)
+    assert table["score"].mean() == pytest.approx((24 + 14 / 4) / 40)
+
+
+def test_a_planted_copy_asks_the_same_and_normalised_it_is_the_original(drawn: Benchmark) -> None:
+    copy = with_planted_cue(drawn)
+    assert copy.fingerprint != drawn.fingerprint
+    alike, again = with_normalised_options(drawn), with_normalised_options(copy)
+    for query_id, query in copy.queries.items():
+        assert query.metadata["letter"] == drawn.queries[query_id].metadata["letter"]
+        assert again.queries[query_id].choices == alike.queries[query_id].choices
+
+
+def test_a_label_has_the_format_of_imagenet_and_a_name_that_of_people() -> None:
+    copies = [with_planted_cue(FOUR, seed=seed) for seed in range(8)]
+    seen = {copy.queries["0"].choices for copy in copies}
+    assert ("wood_rabbit", "Eastern cottontail", "Marsh rabbit", "Hare") in seen
+    assert {copy.queries["1"].choices for copy in copies} == {("M", "N", "H", "B")}
+
+
+def test_a_model_that_follows_the_cue_scores_by_it_alone(drawn: Benchmark) -> None:
+    arms = option_format_variants(drawn)
+    copy = arms["planted"]
+    cues = option_format_baseline(copy).set_index("query_id")
+    wrong = {name: "ABCD".replace(q.metadata["letter"], "")[0] for name, q in copy.queries.items()}
+    follows = {name: cues.loc[name, "option"] or wrong[name] for name in copy.queries}
+    judged = [answered(copy, follows, "planted"), answered(drawn, wrong, "original")]
+    strata = with_cue_strata(pd.concat(judged), arms)
+    assert len(strata) == 2 * 63
+    means = strata.groupby(["setting", "stratum"])["score"].mean()
+    assert means["planted"].to_dict() == {
+        "cue on an incorrect option": 0,
+        "no cue": 0,
+        "cue on the correct option": 1,
+    }
+    named = strata.groupby("setting")["named"].mean()
+    assert named.to_dict() == {"planted": pytest.approx(cues["correct"].mean()), "original": 0}
+    strata.loc[0, "score"] = None
+    assert with_cue_strata(strata, arms)["named"].isna().sum() == 1
