@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from strip_notebooks import NOTEBOOKS, PATHS
-from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
 
 from vrag_kit.papers.crag_mm.audit import CONVERSATIONS
+from vrag_kit.papers.mrag_bench.settings import ASPECTS, QUESTIONS
 from vrag_kit.papers.mrag_suite.datasets import DATASETS
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.published import PAPER_QUERIES

@@ -144,12 +144,12 @@ def with_cue_strata(judged: pd.DataFrame, arms: Mapping[str, Benchmark]) -> pd.D
     missing where the score is.
     """
     cues = option_format_baseline(arms.get("planted", arms["original"])).set_index("query_id")
-    right, none, wrong = "cue on the correct option", "no cue", "cue on an incorrect option"
-    kinds = np.select([cues["correct"], cues["guessed"]], [right, wrong], none)
+    right, wrong = "cue on the correct option", "cue on an incorrect option"
+    kinds = np.select([cues["correct"], cues["guessed"]], [right, wrong], "no cue")
     strata = judged["query_id"].map(pd.Series(kinds, cues.index))
     named = judged["score"].where(strata.eq(right) | judged["score"].isna(), 0.0)
     every = judged.assign(stratum=strata, named=named)
-    parts = [every[every["stratum"] == stratum] for stratum in (right, none, wrong)]
+    parts = [every[every["stratum"] == stratum] for stratum in (right, "no cue", wrong)]
     return pd.concat(parts, ignore_index=True)
 
 

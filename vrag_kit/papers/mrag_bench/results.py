@@ -55,6 +55,7 @@ _NOTED = {
 _STRATA = {"new": "unseen species", "known species": "seen species"}
 """Maps a row's source in the synthetic data to its stratum."""
 NAMES = {
+    "no_rag": "no examples",
     "retrieved_text": "retrieved text",
     "retrieved_rag": "retrieved examples",
     "gt_text": "gold text",
@@ -64,7 +65,6 @@ NAMES = {
     "reported": "reported in the paper",
     "rows": "retrieved set of the data",
     "hit@5": "Gold image among the five (hit@5)",
-    "accuracy": "Accuracy",
     "selection_rate": "Answers with each letter",
     "micro": "Micro average (paper's proportions)",
     "macro": "Macro average (of scenarios)",
@@ -287,14 +287,14 @@ def with_options(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     `benchmark` is the one behind the answers: rotated, if the options were. Raises as
     `read_choice`.
     """
-    letters, texts, correct = [], [], []
-    for query_id, answer in judged[["query_id", "answer"]].itertuples(index=False, name=None):
-        query = benchmark.queries[query_id]
+    letters, texts = [], []
+    queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
+    for query, answer in zip(queries, judged["answer"], strict=True):
         said = isinstance(answer, str)
         letter = read_choice(answer, query.choices).letter or NO_LETTER if said else None
         letters.append(letter)
         texts.append(dict(zip(ascii_uppercase, query.choices, strict=False)).get(letter or "", ""))
-        correct.append(correct_letters(query))
+    correct = list(map(correct_letters, queries))
     option = pd.Series(letters, judged.index, dtype=object)
     rows = with_scenarios(judged, benchmark)
     for name in (*LETTERS, NO_LETTER):

@@ -41,8 +41,10 @@ ASPECTS = {
     "others": ("others",),
 }
 """Maps each aspect to its scenarios."""
-ASPECT_OF = {name: aspect for aspect, names in ASPECTS.items() for name in names}
+ASPECT_OF: dict[str, str] = {}
 """Maps each scenario to its aspect."""
+for _aspect, _names in ASPECTS.items():
+    ASPECT_OF |= dict.fromkeys(_names, _aspect)
 
 
 def no_rag(benchmark: Benchmark) -> list[Context]:
