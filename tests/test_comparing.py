@@ -47,7 +47,7 @@ from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, gt_clue, non_clue
 from vrag_kit.judging import RuleJudge, judge_answers, load_judge
-from vrag_kit.papers.mrag_suite.sweep import ask_with_prompts
+from vrag_kit.papers.mrag_suite.modes import ask_suite
 from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
 from vrag_kit.plotting.save import plain_cells
 from vrag_kit.runner.check import check_parameters
@@ -345,12 +345,15 @@ def test_prompts_are_told_apart_when_their_answers_are_compared(
     birds: Benchmark, tmp_path: Path
 ) -> None:
     suite, contexts = {"birds": birds}, {"birds": gt_clue(birds, draws=1)}
-    prompt_sets = {"birds": {"plain": PROMPTS, "expert": PROMPTS}}
     with StrangeServer({"goose": ["say Answer: black"]}) as server:
         entry = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
-        asked = ask_with_prompts([entry], suite, contexts, tmp_path, prompt_sets=prompt_sets)
-    tables = {name: judge_answers(RuleJudge(), birds, asked[name]) for name in asked}
-    save_collection_answers(tables, suite, tmp_path, "46_birds", tmp_path)
+        asked = {
+            prompt: ask_suite([entry], suite, contexts, {"birds": PROMPTS}, tmp_path)
+            for prompt in ("plain", "expert")
+        }
+    every = pd.concat(asked, names=["prompt"]).reset_index("prompt")
+    judged = judge_answers(RuleJudge(), birds, every.reset_index(drop=True))
+    save_collection_answers({"birds": judged}, suite, tmp_path, "46_birds", tmp_path)
     answers = load_answers(tmp_path)
     chosen = [{"prompt": prompt} for prompt in ("plain", "expert")]
     pairs = paired_answers(answers, answers, choose_a=chosen[0], choose_b=chosen[1])

@@ -20,7 +20,7 @@ from vrag_kit.generation import ask_models
 from vrag_kit.generation.prompts import PARSERS, PromptSet, parse_long, parse_short
 from vrag_kit.judging import is_abstention
 from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS
-from vrag_kit.papers.mrag_suite.sub_questions import DecomposedBenchmark, SubQuestion
+from vrag_kit.synthetic.mrag_suite.sub_questions import DecomposedBenchmark, SubQuestion
 from vrag_kit.types import Benchmark, Query
 
 WHOLE = PROMPT_SETS["paper"]

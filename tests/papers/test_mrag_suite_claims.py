@@ -13,7 +13,7 @@ from claim_sheets import W1, W2, sheet, sheets
 from hypothesis import given, settings
 from statsmodels.stats.multitest import multipletests
 
-from vrag_kit.analysis.strata import IN_TRAINING, NOT_IN_TRAINING
+from vrag_kit.analysis.strata import ALL, IN_TRAINING, NOT_IN_TRAINING
 from vrag_kit.claims import ClaimVerdicts, compare_label_sources
 from vrag_kit.claims.means import METRIC
 from vrag_kit.generation.evidence_modes import MODES
@@ -121,12 +121,12 @@ def test_a_mode_is_compared_with_gold_alone_on_the_questions_of_both() -> None:
     found = paper.claims.mode_contrasts(answered(rows), NOTHING).set_index(["setting", "metric"])
     assert set(found["baseline"]) == {GO}  # what a CSV calls a difference has one
     lost = found.loc[DO, "faithfulness"]
-    assert (lost["value"], lost["n"], lost["n_failed"]) == (-1, 11, 1)  # q11 claims nothing
+    assert (lost["value"], lost["n"], lost["n_failed"]) == (-100, 11, 1)  # q11 claims nothing
     used = found.loc[DO, "evidence utilization"]
-    assert (used["value"], used["n"]) == (-1, 12)
+    assert (used["value"], used["n"]) == (-100, 12)
     by_hand = [row[2].on_claims for row in rows if row[1] == GPD]
     entailed = [np.mean([1 in c for c in claims]) for claims in by_hand]
-    assert found.loc[(GPD, "faithfulness"), "value"] == pytest.approx(np.mean(entailed) - 1)
+    assert found.loc[(GPD, "faithfulness"), "value"] == pytest.approx(100 * (np.mean(entailed) - 1))
     holm = multipletests(found["p"], method="holm")[1]
     assert found["p_holm"].tolist() == pytest.approx(holm.tolist())  # one family: all rows
 
@@ -187,16 +187,16 @@ def test_each_stratum_is_a_family_and_stands_before_the_pool() -> None:
     modes = [(name, mode, of_claims("E")) for name in queries for mode in MODES]
     table = answered(modes).drop(columns="stratum")
     table["group"] = table["query_id"].map(queries)
-    found = paper.claims.with_claim_strata(table, [MODEL], {"WebQA": (about(queries), table)})
+    suite = {"WebQA": about(queries)}
+    found = paper.modes.training_strata(table, suite, [MODEL], every_pool=True)
     counts = found.groupby("stratum", sort=False).size().to_dict()
     assert list(counts.items()) == [
         (IN_TRAINING, 6),
         (NOT_IN_TRAINING, 3),
-        (paper.claims.POOLED, 9),
+        (ALL, 9),
     ]
-    unknown = paper.claims.with_claim_strata(table, [], {"WebQA": (about({}), table)})
-    assert set(unknown["stratum"]) == {paper.claims.POOLED}
-    assert len(paper.claims.drop_redundant_pooled(unknown)) == len(unknown)
+    unknown = paper.modes.training_strata(table, {"WebQA": about({})}, [])
+    assert set(unknown["stratum"]) == {ALL}
 
 
 def test_every_mode_has_its_own_matrix_of_verdicts() -> None:

@@ -234,4 +234,4 @@ def test_the_composed_retriever_is_small_and_finds_more_than_the_image_alone(
     table = retrieval_by_scenario(few, runs)
     overall = table[(table["scenario"] == "overall") & (table["metric"] == "recall@5")]
     composed, alone = (overall.set_index("retriever")["value"][name] for name in runs)
-    assert composed > alone + 0.1
+    assert composed > alone + 10

@@ -62,11 +62,11 @@ def test_fusing_is_set_against_each_retriever_apart_and_pooled() -> None:
     # A, pictures, two questions: words finds p0 first, looks and fused find p1
     # B, one question: words misses p1, looks and fused find it
     assert found["value"].to_dict() == {
-        ("A", "image", "words"): -1.0,
-        ("B", "image", "words"): 1.0,
+        ("A", "image", "words"): -100.0,
+        ("B", "image", "words"): 100.0,
         ("A", "image", "looks"): 0.0,
         ("B", "image", "looks"): 0.0,
-        ("all", "image", "words"): pytest.approx(-1 / 3),  # (−1 − 1 + 1) / 3
+        ("all", "image", "words"): pytest.approx(-100 / 3),  # (−1 − 1 + 1) / 3
         ("all", "image", "looks"): 0.0,
     }
     assert found.loc[("all", "image", "words"), "n"] == 3  # q0 of A is not q0 of B

@@ -5,15 +5,13 @@ sweep, the two-step difficulty filter, and ambiguous questions.
 from vrag_kit.papers.mrag_suite import (
     ambiguity,
     audit,
-    claim_figures,
     claims,
+    contrasts,
     datasets,
-    detection,
     figures,
     filter,
     hybrid,
     modes,
     prompts,
-    statistics,
     sweep,
 )

@@ -1,22 +1,26 @@
-"""Prompts about ambiguous questions (A.3, A.4, A.6), and parsers of the replies."""
+"""Ambiguous questions: the paper's prompts that detect and rewrite them (A.3, A.4, A.6), strict
+parsers of the replies, and a model that is asked.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.comparisons import cluster_difference
+from vrag_kit.config import GREEDY, Entry, hardware_of
 from vrag_kit.errors import VragError
+from vrag_kit.generation.generators import load_generator
+from vrag_kit.judging.llm_judge import Request, StructuredAsker
 from vrag_kit.judging.rubric import UnparsedError, fill_template, one_line
-from vrag_kit.judging.scale import scale_of
-from vrag_kit.types import Benchmark, Document, LazyImage, Message, Prompt, Query, ordered
+from vrag_kit.types import Benchmark, Document, LazyImage, Message, Prompt, Query
+from vrag_kit.workspace import path as project_path
 
 CLEAR, AMBIGUOUS = "CLEAR", "AMBIGUOUS"
 LONGEST = 30
@@ -115,75 +119,106 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: what JSO
     return dict(pairs)
 
 
-def match_clear_questions(
-    suite: Mapping[str, Benchmark],
-    statuses: Mapping[str, pd.DataFrame],
-    memorised: Mapping[str, Mapping[str, Collection[str]]] | None = None,
-    *,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Matches each ambiguous question with a clear one of the same data set. Columns: ambiguous,
-    clear, group and clear_group (of either question), words_apart, dataset.
+MOST_TOKENS = 512
+"""Maximum number of tokens of a reply."""
+DETECTION = ["query_id", "group", "status", "explanation", "detail"]
+"""Columns of a detector's results; detail says why a status is missing ("")."""
 
-    `statuses` have query_id and status. If `memorised` gives, by data set, the groups in each
-    model's training data (`trained_groups`), partners agree in that. Partners have the nearest
-    number of words, and are used once each; the ambiguous questions choose in an order by hash,
-    which also breaks ties. Those for which none is left have no pair. The paper calls its clear
-    questions "matched", or "random", without saying how.
+
+@dataclass(frozen=True, slots=True)
+class AmbiguityDetector:
+    """Detects and rewrites ambiguous questions with a model; replies are stored and parsed again
+    each time, and an unparsed one is requested once more.
     """
-    rows = []
-    for dataset, benchmark in suite.items():
-        status = statuses[dataset].set_index("query_id")["status"]
-        groups = benchmark.groups
-        trained = (memorised or {}).get(dataset, {}).values()
-        length = {name: len(query.text.split()) for name, query in benchmark.queries.items()}
-        knows = {name: [groups[name] in of_model for of_model in trained] for name in length}
-        free = ordered(status.index[status == CLEAR], seed, "clear partner")
-        for name in ordered(status.index[status == AMBIGUOUS], seed, "ambiguous"):
-            alike = [other for other in free if knows[other] == knows[name]]
-            if not alike:
-                continue
-            apart = {other: abs(length[other] - length[name]) for other in alike}
-            partner = min(apart, key=apart.__getitem__)
-            free.remove(partner)
-            rows.append((name, partner, groups[name], groups[partner], apart[partner], dataset))
-    columns = ["ambiguous", "clear", "group", "clear_group", "words_apart", "dataset"]
-    return pd.DataFrame(rows, columns=columns)
 
+    detector: StructuredAsker
+    rewriter: StructuredAsker
 
-def ambiguous_minus_clear(
-    values: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str]
-) -> pd.DataFrame:
-    """Computes the mean over ambiguous questions minus that over their clear partners: `by`, value,
-    ci_low, ci_high, n (pairs), n_failed, p.
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.detector.generator.name
 
-    `values` come from `per_query` (query_id, value, score_min and score_max, `by`). A pair without
-    a value on one side is in neither mean, and counted in n_failed; one without rows on both sides,
-    as in another stratum, is not counted.
-
-    The interval is over the groups of both sides (`cluster_difference`): a group may have questions
-    on either. Matching by length is ignored: a correlation of partners would only narrow the
-    interval. Raises `VragError` without pairs.
-    """
-    if pairs.empty:
-        raise VragError(
-            "ambiguous_minus_clear: there are no pairs; both ambiguous and clear questions of one"
-            " data set are needed."
+    def detect(self, benchmark: Benchmark) -> pd.DataFrame:
+        """Returns one row per question: query_id, group, status ("CLEAR", "AMBIGUOUS"; "" if
+        unparsed), explanation, detail (why there is none).
+        """
+        queries = list(benchmark.queries.values())
+        replies = self.detector.ask(
+            [
+                Request(prompt=detection_prompt(query), read=read_detection, owner=query.query_id)
+                for query in queries
+            ]
         )
-    scale = scale_of(values)
-    rows = []
-    for key, part in values.groupby(list(by), sort=False):
-        value = part.drop_duplicates("query_id").set_index("query_id")["value"]
-        asked = pairs[pairs["clear"].isin(value.index) & pairs["ambiguous"].isin(value.index)]
-        sides = pd.DataFrame({name: asked[name].map(value) for name in ("ambiguous", "clear")})
-        both = sides.notna().all(axis=1)
-        counts = int(both.sum()), int((~both).sum())
-        numbers = [math.nan] * 4
-        if both.any():
-            groups = pd.concat([asked["group"][both], asked["clear_group"][both]])
-            known = sides[both].to_numpy(float).ravel(order="F")
-            is_ambiguous = np.arange(len(known)) < counts[0]
-            found = cluster_difference(known, groups, is_ambiguous, scale)
-            numbers = [found.value, *found.interval(), found.p_value()]
-        rows.append((*key, *numbers[:3], *counts, numbers[3]))
-    return pd.DataFrame(rows, columns=[*by, "value", "ci_low", "ci_high", "n", "n_failed", "p"])
+        rows = [
+            (query.query_id, query.group, *(reply.value or ("", "")), str(reply.failure or ""))
+            for query, reply in zip(queries, replies, strict=True)
+        ]
+        return pd.DataFrame(rows, columns=DETECTION)
+
+    def rewrite_queries(self, benchmark: Benchmark, detections: pd.DataFrame) -> pd.DataFrame:
+        """Rewrites each question that `detections` flag from its gold evidence: query_id, original,
+        question ("" if unparsed), detail.
+        """
+        flagged = detections[detections["status"] == AMBIGUOUS]
+        queries = [benchmark.queries[query_id] for query_id in flagged["query_id"]]
+        asked = []
+        for query, why in zip(queries, flagged["explanation"], strict=True):
+            gold = [benchmark.corpus[name] for name in benchmark.relevant(query.query_id)]
+            prompt = query_rewrite_prompt(query, gold, why)
+            asked.append(Request(prompt=prompt, read=read_query_rewrite, owner=query.query_id))
+        rows = [
+            (query.query_id, query.text, reply.value or "", str(reply.failure or ""))
+            for query, reply in zip(queries, self.rewriter.ask(asked), strict=True)
+        ]
+        return pd.DataFrame(rows, columns=["query_id", "original", "question", "detail"])
+
+
+def load_ambiguity_detector(
+    entry: Entry,
+    answers_dir: Path | str,
+    *,
+    hardware: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
+) -> AmbiguityDetector:
+    """Loads a detector with the model that `entry` names, as in `load_generator`. It decodes
+    greedily by default (the paper judges at temperature 0); its replies are stored in
+    `answers_dir`.
+
+    `hardware` names fields of `Hardware`. Raises `VragError` as `load_generator` does.
+    """
+    hardware = {"batch_size": 8, **(hardware or {})}
+    decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}
+    generator = load_generator(entry, decoding=decoding, hardware=hardware)
+
+    def asker(what: str, repair: str) -> StructuredAsker:
+        return StructuredAsker(
+            generator=generator,
+            answers_dir=project_path(answers_dir),
+            hardware=hardware_of(hardware),
+            what=what,
+            repair=lambda reason: repair.format(reason=reason),
+        )
+
+    words = WORDS["repair"]
+    return AmbiguityDetector(
+        asker("detections", words["detection"]), asker("new questions", words["query"])
+    )
+
+
+def with_rewritten_questions(benchmark: Benchmark, rewrites: pd.DataFrame) -> Benchmark:
+    """Replaces the text of questions by `rewrites` (query_id, question). Questions whose rewrite is
+    "" (unparsed) stay as they are, and so do ids, answers and labels.
+
+    Raises `VragError` for an unknown query.
+    """
+    pairs = list(zip(rewrites["query_id"], rewrites["question"], strict=True))
+    if unknown := [name for name, _ in pairs if name not in benchmark.queries]:
+        raise VragError(
+            f"with_questions: query {unknown[0]!r} is not in {benchmark.name}; take rewrites of"
+            " its own questions."
+        )
+    new = {name: words for name, words in pairs if words}
+    texts = {name: replace(benchmark.queries[name], text=words) for name, words in new.items()}
+    named = json.dumps([benchmark.fingerprint, "said anew", sorted(new.items())])
+    fingerprint = hashlib.sha256(named.encode()).hexdigest()
+    return replace(benchmark, fingerprint=fingerprint, queries={**benchmark.queries, **texts})

@@ -1,9 +1,6 @@
-"""Audit of the paper: each number of Tables 1 to 8 and 13 to 15 that follows from others is
-recomputed, and inequalities implied by definitions are checked, as `checks.csv` and
-`text_numbers.csv` say.
-
-It shows that two published numbers contradict each other, not which of them is incorrect, nor why.
-Differences explained by rounding or truncation are no contradictions.
+"""Audit of the paper: the tables that `checks.csv` and `text_numbers.csv` compare. Each number of
+Tables 1 to 8 and 13 to 15 that follows from others is recomputed, and inequalities implied by
+definitions are checked.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ from collections.abc import Mapping
 import pandas as pd
 
 from vrag_kit.papers.audit import (
-    CONTRADICTS,
     cell_labels,
     check_text_numbers,
     evaluate,
@@ -35,7 +31,7 @@ _MODALITIES = {"image": "img", "text": "txt", "all": "single"}
 _BASELINE = "LLaVa-v1.6-34B"
 """The main baseline; the text calls it LLaVA-2."""
 _ROW = ["dataset", "model", "setting", "modality"]
-_DAMAGED = 'hallucination is printed as "41.4/0"'
+DAMAGED = 'hallucination is printed as "41.4/0"'
 _MRAG_BENCH = {
     "n_full": "questions",
     "avg_image_width_px": "width of a picture, mean",
@@ -59,8 +55,22 @@ def published_tables() -> dict[int, pd.DataFrame]:
     return tables
 
 
-def audit(tables: Tables | None = None) -> pd.DataFrame:
-    """Runs every check of the audit. Columns: check, table, cell, reported, recomputed, tolerance,
+def frames(tables: Tables) -> dict[str, pd.DataFrame]:
+    """Returns what the checks compare, name → table with one row per cell; `tables` are
+    `published_tables()`. The expressions of the checks are over the columns of these.
+    """
+    return {
+        **_claims(tables),
+        **_gaps(tables),
+        **_accuracy(tables),
+        **_modes(tables),
+        **_counts(tables),
+        **_text(tables),
+    }
+
+
+def audit(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Runs every check over `frames`. Columns: check, table, cell, reported, recomputed, tolerance,
     finding, note; as in the other papers' audits (`audit_summary`, `contradictions`).
 
     Values are in percent, points, or counts. Checks of what definitions imply begin with
@@ -68,11 +78,8 @@ def audit(tables: Tables | None = None) -> pd.DataFrame:
     recomputed the nearest value that the rest allows. The metrics are interpreted twice: by the
     paper's equations, and as RAGChecker's of the same names, for answers that all had some
     evidence. Statements of the text about rows of a table begin with "text:"; those about single
-    numbers are in "text vs. tables". `tables` are `published_tables()` by default.
+    numbers are in "text vs. tables".
     """
-    tables = published_tables() if tables is None else tables
-    frames = {**_claims(tables), **_gaps(tables), **_accuracy(tables), **_modes(tables)}
-    frames |= {**_counts(tables), **_text(tables)}
     checks = [*run_checks("mrag_suite", frames), *check_text_numbers("mrag_suite", frames)]
     return pd.concat(checks, ignore_index=True)
 
@@ -93,76 +100,28 @@ def pivot_claim_metrics(table: pd.DataFrame) -> pd.DataFrame:
     return wide.reset_index()
 
 
-def inequalities(tables: Tables) -> pd.DataFrame:
+def inequalities(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Evaluates RAGChecker's inequalities on the rows of the claim tables. Columns: table, cell,
     inequality, excess (smaller side minus larger side in points; above 0 is a violation), holds (up
     to rounding).
     """
-    parts, frames = [], _claims(tables)
+    parts = []
     for check in read_checks("mrag_suite"):
         name = check["check"].removeprefix("RAGChecker: ")
-        if name == check["check"]:
-            continue
-        rows = frames[check["rows"]]
-        excess = evaluate(check["reported"], rows) - evaluate(check["recomputed"], rows)
-        named = pd.DataFrame({"table": check["table"], "cell": cell_labels(rows)})
-        holds = excess <= float(check["rounding"])
-        parts.append(named.assign(inequality=name, excess=excess, holds=holds))
+        if name != check["check"]:
+            rows = frames[check["rows"]]
+            excess = evaluate(check["reported"], rows) - evaluate(check["recomputed"], rows)
+            named = pd.DataFrame({"table": check["table"], "cell": cell_labels(rows)})
+            holds = excess <= float(check["rounding"])
+            parts.append(named.assign(inequality=name, excess=excess, holds=holds))
     return pd.concat(parts, ignore_index=True)
-
-
-def consistent_definitions(checks: pd.DataFrame) -> pd.DataFrame:
-    """Counts the complete rows of the claim tables that are consistent with either definition:
-    table, rows, ragchecker, paper. Excluded is the row of Table 3 with a damaged cell, Claude on
-    VisRAG-ArXiv, whose hallucination is published as "41.4/0".
-
-    A row counts if it passes, up to rounding, all `checks` (of `audit`) that name the definition.
-    """
-    numbers = [str(number) for number in CLAIM_TABLES]
-    damaged = checks.loc[checks["note"] == _DAMAGED, "cell"]
-    rows = checks[checks["table"].isin(numbers) & ~checks["cell"].isin(damaged)]
-    columns: dict[str, pd.Series] = {}
-    for name, start in (("ragchecker", "RAGChecker: "), ("paper", "the paper's equations: ")):
-        part = rows[rows["check"].str.startswith(start)]
-        passed = (part["finding"] != CONTRADICTS).groupby([part["table"], part["cell"]]).all()
-        of_tables = passed.groupby("table")
-        columns |= {"rows": of_tables.size(), name: of_tables.sum()}
-    return pd.DataFrame(columns).reindex(numbers).rename_axis("table").reset_index()
-
-
-def near_duplicate_rows(tables: Tables) -> pd.DataFrame:
-    """Compares the near-duplicate rows of two data sets: Chart-MRAG's images (Table 15) and
-    VisRAG-Plot (Table 14), over 18 models and modes.
-
-    One row per metric: metric, n, lowest and highest (of VisRAG-Plot), least and most (the
-    difference, in points), pearson; text_least and text_most (Chart-MRAG's text minus its images).
-    """
-    key = ["model", "setting", "metric"]
-    plots = tables[14].query("dataset == 'VisRAG-Plot'")[[*key, "value"]]
-    charts = tables[15].query("dataset == 'ChartMRAG-Bench'")
-    charts = charts.pivot(index=key, columns="modality", values="value").reset_index()
-    both = plots.merge(charts, on=key)
-    both = both.assign(apart=both["img"] - both["value"], text=both["txt"] - both["img"])
-    by_metric = both.groupby("metric", sort=False)
-    table = by_metric.agg(
-        n=("value", "size"),
-        lowest=("value", "min"),
-        highest=("value", "max"),
-        least=("apart", "min"),
-        most=("apart", "max"),
-        text_least=("text", "min"),
-        text_most=("text", "max"),
-    )
-    pearson = {metric: part["value"].corr(part["img"]) for metric, part in by_metric}
-    table.insert(5, "pearson", table.index.map(pearson))
-    return table.reset_index()
 
 
 def _claims(tables: Tables) -> dict[str, pd.DataFrame]:
     """The claim tables, a row an arm: "t14"."""
     frames = {f"t{number}": pivot_claim_metrics(tables[number]) for number in CLAIM_TABLES}
     odd = frames["t3"].query("dataset == 'VisRAG-ArXiv' and model == 'Claude 3.5'").index
-    remark = pd.Series("", frames["t3"].index).mask(frames["t3"].index.isin(odd), _DAMAGED)
+    remark = pd.Series("", frames["t3"].index).mask(frames["t3"].index.isin(odd), DAMAGED)
     return {**frames, "t3": frames["t3"].assign(remark=remark)}
 
 

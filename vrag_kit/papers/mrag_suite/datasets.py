@@ -1,13 +1,17 @@
-"""Metric of short answers for each data set."""
+"""The eight data sets: names, metrics of short answers, samples, and statistics with the published
+ones (Table 1).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import pandas as pd
 
-from vrag_kit.papers.published import format_spread
-from vrag_kit.types import Benchmark
+from vrag_kit.benchmarks.images import stored_size
+from vrag_kit.papers.published import format_spread, published
+from vrag_kit.types import Benchmark, ordered
 
 OWN_METRIC: Mapping[str, str] = {
     "WebQA": "webqa_f1",
@@ -63,9 +67,104 @@ DATASETS = (
 """The eight data sets, by their names in Table 2."""
 
 
+def sample_per_dataset(
+    suite: Mapping[str, Benchmark], questions: int | None, *, seed: int = 0
+) -> dict[str, Benchmark]:
+    """Samples at most `questions` questions of each data set, the first in an order by hash, so
+    samples are nested; None: all.
+    """
+    if questions is None:
+        return dict(suite)
+    return {
+        name: benchmark.subset(ordered(benchmark.queries, seed, "some of each")[:questions])
+        for name, benchmark in suite.items()
+    }
+
+
 def published_range(paper: pd.DataFrame, by: Sequence[str] = ("dataset",)) -> pd.Series:
     """Formats the range of the paper's models by `by`, "13.4 to 28.7, median 19.7 (6 models)";
     `paper` is a table of one metric, in percent.
     """
     models = paper.groupby(list(by), sort=False).size().map(" ({} models)".format)
     return (format_spread(paper, by) + models).rename("reported, other data")
+
+
+def published_share(metric: str) -> pd.Series:
+    """Returns the share of a data set's questions that Table 1 counts as `metric` ("n_filtered",
+    "n_ambiguous"), in percent, by data set.
+    """
+    wide = published("mrag_suite", 1).pivot(index="dataset", columns="metric", values="value")
+    shares: pd.Series = 100 * wide[metric] / wide["n_full"]
+    return shares.rename("published")
+
+
+def describe_suite(suite: Mapping[str, Benchmark]) -> pd.DataFrame:
+    """Computes Table 1, one number per row: dataset, metric (Table 1's), value, unit, n (behind a
+    mean), and `published`, the paper's value for that data set (NaN if none).
+
+    Images are those of gold documents; the paper does not state which ones its means are over, nor
+    its unit of length: here it is words, of the first accepted answer. The numbers of filtered and
+    of ambiguous questions are not in the data: their values are NaN. A mean of nothing is NaN.
+    """
+    tables = [_of_one(benchmark).assign(dataset=name) for name, benchmark in suite.items()]
+    reported = published("mrag_suite", 1)[["dataset", "metric", "value"]]
+    keys = ["dataset", "metric"]
+    table = pd.concat(tables, ignore_index=True).merge(
+        reported.rename(columns={"value": "published"}), how="left", on=keys
+    )
+    return table[[*keys, "value", "unit", "n", "published"]]
+
+
+def _of_one(benchmark: Benchmark) -> pd.DataFrame:
+    queries = benchmark.queries.values()
+    gold = dict.fromkeys(chain.from_iterable(map(benchmark.relevant, benchmark.queries)))
+    images = [benchmark.corpus[doc_id].image for doc_id in gold if doc_id in benchmark.corpus]
+    sizes = [stored_size(image, image.data()) for image in images if image is not None]
+    width, height = (pd.Series([each[side] for each in sizes], dtype=float) for side in (0, 1))
+    answers = (query.answers[0] for query in queries if query.answers)
+    asked, accepted = (
+        pd.Series([len(text.split()) for text in texts], dtype=float)
+        for texts in ((query.text for query in queries), answers)
+    )
+    rows = [
+        ("n_full", len(queries), "questions", None),
+        ("n_filtered", None, "questions", None),
+        ("n_ambiguous", None, "questions", None),
+        ("avg_image_width_px", width.mean(), "pixels", len(width)),
+        ("avg_image_height_px", height.mean(), "pixels", len(height)),
+        ("avg_question_length", asked.mean(), "words", len(asked)),
+        ("max_question_length", asked.max(), "words", len(asked)),
+        ("avg_answer_length", accepted.mean(), "words", len(accepted)),
+        ("max_answer_length", accepted.max(), "words", len(accepted)),
+    ]
+    columns = ["metric", "value", "unit", "n"]
+    return pd.DataFrame(rows, columns=columns).astype({"value": float, "n": float})
+
+
+def evidence_table(suite: Mapping[str, Benchmark]) -> pd.DataFrame:
+    """Counts evidence by data set (rows): documents with images and without, questions that need an
+    image, a text or both, those of two hops or more, with gold claims, with options, or without a
+    gold document, the mean number of gold documents, and the number of groups, with their unit.
+    """
+    return pd.DataFrame({name: _evidence(benchmark) for name, benchmark in suite.items()}).T
+
+
+def _evidence(benchmark: Benchmark) -> dict[str, object]:
+    queries = list(benchmark.queries.values())
+    facts = pd.DataFrame([query.metadata for query in queries])
+    kinds = pd.Series([document.modality for document in benchmark.corpus.values()], dtype=object)
+    gold = pd.Series([len(benchmark.relevant(query.query_id)) for query in queries], dtype=float)
+    needs = facts["required_modality"]
+    return {
+        "documents with an image": (kinds == "image").sum(),
+        "documents of text alone": (kinds == "text").sum(),
+        "questions that need an image": (needs == "image").sum(),
+        "questions that need a text": (needs == "text").sum(),
+        "questions that need both": (needs == "both").sum(),
+        "of two hops or more": (facts["hops"].dropna() > 1).sum() if facts["hops"].any() else "–",
+        "with gold claims": facts["gold_claims"].map(bool).sum(),
+        "with options": sum(bool(query.choices) for query in queries),
+        "without gold evidence": (gold == 0).sum(),
+        "gold documents of a question, mean": round(gold.mean(), 1),
+        "groups": f"{len(set(benchmark.groups.values())):,} {benchmark.groups_are}",
+    }

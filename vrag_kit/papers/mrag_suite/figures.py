@@ -1,82 +1,61 @@
-"""Figure of what ambiguity costs: contrasts by data set and stratum."""
+"""Figures that only this paper needs: data sets in numbers, one checked answer, ranks of prompts in
+two halves, and published rows against RAGChecker's definitions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
 from textwrap import shorten
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from vrag_kit.analysis.report_tables import LEVEL
+from vrag_kit.analysis.report_tables import TINY
+from vrag_kit.claims.checking import reference_answers
+from vrag_kit.claims.verdicts import UNPARSED
 from vrag_kit.papers.mrag_suite.datasets import metric_label
-from vrag_kit.papers.mrag_suite.detection import CHECK, LESS_CLEAR, REWRITTEN_MINUS_ORIGINAL
-from vrag_kit.papers.mrag_suite.filter import EASY, KNOWN, VERBATIM
-from vrag_kit.papers.mrag_suite.modes import strata_or_pooled
-from vrag_kit.papers.mrag_suite.sweep import HELD_OUT, PLANTED, SELECTION
-from vrag_kit.plotting import outcome_bars
-from vrag_kit.plotting.images import Tile, image_grid
+from vrag_kit.papers.mrag_suite.modes import ARMS, mode_names
+from vrag_kit.papers.mrag_suite.sweep import CONTROLS, HELD_OUT, SELECTION
+from vrag_kit.plotting.diagnostics import confusion_plot
+from vrag_kit.plotting.images import Tile, document_tile
 from vrag_kit.plotting.panels import Series, draw_interval, forest_plot
-from vrag_kit.plotting.style import MODEL, REPORTED, SMALL, count_label, new_figure, set_caption
+from vrag_kit.plotting.style import (
+    DARK,
+    GREY,
+    LIGHT,
+    MODEL,
+    OUTCOME,
+    PAGE,
+    REPORTED,
+    SMALL,
+    count_label,
+    fit,
+    new_figure,
+    set_caption,
+)
 from vrag_kit.types import Benchmark
 
 
-def ambiguity_figure(contrasts: pd.DataFrame, who: str) -> Figure:
-    """Draws `to_percent(ambiguity_contrasts(…))` of both sources of evidence, by stratum; all
-    questions of a data set only where it has no strata. The title counts intervals on either side
-    of 0; `who` says who rewrites.
+def count_beyond(differences: pd.DataFrame) -> str:
+    """Counts the 95 % intervals on either side of 0, for titles: "3 of 9 above 0, 1 below"."""
+    above, below = (differences["ci_low"] > 0).sum(), (differences["ci_high"] < 0).sum()
+    return f"{above} of {len(differences)} intervals above 0, {below} below"
+
+
+def own_metric_plot(table: pd.DataFrame, **look: Any) -> Figure:  # options of `forest_plot`
+    """Draws means or differences of the data sets' own metrics by `forest_plot`, with the names of
+    settings and metrics.
     """
-    drawn = strata_or_pooled(contrasts)
-    drawn = drawn.assign(part=drawn["dataset"] + ", " + drawn["stratum"])
-    drawn = drawn.replace({CHECK: "control: restored − clear"})
-    cost = drawn[drawn["contrast"] == LESS_CLEAR]
-    gain = drawn[drawn["contrast"] == REWRITTEN_MINUS_ORIGINAL]
-    title = (
-        f"ambiguity costs in {(cost['ci_high'] < 0).sum()} of {len(cost)} comparisons, rewriting"
-        f" helps in {(gain['ci_low'] > 0).sum()} of {len(gain)} (intervals beyond 0)"
-    )
-    return forest_plot(
-        drawn,
-        rows=["contrast", "part"],
-        xlabel="Difference in the data set's own metric (percentage points)",
-        color="evidence_source",
-        style="model",
-        names={"retrieved": "retrieved evidence", "gold": "gold evidence"},
-        unit="pairs",
-        title=title,
-        caption=f"The intervals are not corrected for their number. Rewritten: {who}. In the"
-        " control what was left out is put back; a difference of 0 is expected.",
-    )
-
-
-_PARTS = {
-    "n_kept": "kept",
-    KNOWN: "dropped, step 1: correct without evidence",
-    VERBATIM: "dropped, step 1: answer in the question",
-    EASY: "dropped, step 2: easiest of its domain",
-}
-
-
-def kept_figure(shares: pd.DataFrame) -> Figure:
-    """Draws a bar per data set of all its questions (percent), split into kept and dropped by
-    reason; the caption has the shares that the paper keeps. `shares` comes from `kept_shares`.
-    """
-    parts = shares.melt(["dataset", "n"], list(_PARTS), var_name="metric")
-    parts["value"] = 100 * parts["value"] / parts["n"]
-    kept, known = shares["share_kept"], shares.dropna(subset="published")
-    pairs = zip(known["dataset"], known["published"], strict=True)
-    theirs = ", ".join(f"{share:.0f} % of {name}" for name, share in pairs)
-    return outcome_bars(
-        parts,
-        rows="dataset",
-        outcomes=_PARTS,
-        xlabel="Questions (%)",
-        unit="questions",
-        title=f"The filter keeps {kept.min():.0f} to {kept.max():.0f} % of a data set's questions",
-        caption=f"Reported (Table 1), by another filter: {theirs}." if theirs else "",
-    )
+    is_difference = "baseline" in table
+    label = "Difference in the data set's own metric (percentage points)"
+    xlabel = label if is_difference else "Score in the data set's own metric (%)"
+    limits = (None, None) if is_difference else (-3, 103)
+    return forest_plot(table, names=mode_names(table), xlabel=xlabel, limits=limits, **look)
 
 
 _PANELS = {
@@ -106,10 +85,11 @@ def statistics_figure(statistics: pd.DataFrame) -> Figure:
         axis.xaxis.set_major_formatter("{x:,.0f}")
     axes[0].set_yticks(range(len(names)), names)
     axes[0].invert_yaxis()
-    sizes = statistics[statistics["metric"] == "n_full"]
-    title = f"A data set holds {_reach(sizes['value'])} questions"
-    if sizes["published"].notna().any():
-        title += f", the paper's {_reach(sizes['published'])}"
+    sizes = statistics.loc[statistics["metric"] == "n_full", ["value", "published"]]
+    (low, high), (least, most) = sizes.agg(["min", "max"]).T.to_numpy()
+    title = f"A data set holds {low:,.0f} to {high:,.0f} questions"
+    if least == least:  # NaN where the paper has none of them
+        title += f", the paper's {least:,.0f} to {most:,.0f}"
     handles = [
         Line2D([], [], color=MODEL[0], marker="o", ls="", label="these data sets"),
         Line2D([], [], color=REPORTED, marker="D", ls="", fillstyle="none", label=_REPORTED),
@@ -119,110 +99,224 @@ def statistics_figure(statistics: pd.DataFrame) -> Figure:
     return figure
 
 
-def _reach(counts: pd.Series) -> str:
-    return f"{counts.min():,.0f} to {counts.max():,.0f}"
-
-
-def example_per_dataset_figure(suite: Mapping[str, Benchmark]) -> Figure:
-    """Draws a question of each data set, the first that needs both images and texts, else the
-    first: a gold document, with an image if there is any, the question, and its first accepted
-    answer. A data set without gold documents is left out.
-    """
-    tiles = []
-    for name, benchmark in suite.items():
-        queries = list(benchmark.queries.values())
-        queries.sort(key=lambda each: each.metadata["required_modality"] != "both")
-        golds = (
-            (query, [benchmark.corpus[each] for each in benchmark.relevant(query.query_id)])
-            for query in queries
-        )
-        query, gold = next((pair for pair in golds if pair[1]), (None, []))
-        if query is not None:
-            document = min(gold, key=lambda each: each.modality)
-            passage = "" if document.image else document.text or ""
-            parts = {passage: 150, query.text: 230, f"→ {next(iter(query.answers), '')}": 170}
-            below = [shorten(words, most, placeholder=" …") for words, most in parts.items()]
-            tiles.append(Tile(document.image, name, "\n".join(below)))
-    rows = {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)}
-    images = sum(tile.image is not None for tile in tiles)
-    title = f"In {images} of {len(tiles)} data sets an image answers the example (→: answer)"
-    caption = "Above a question its gold document, below it (→) the first accepted answer."
-    return image_grid(rows, title=title, caption=caption)
-
-
 _HALVES = {SELECTION: "selection half", HELD_OUT: "held-out half"}
 _SELECTED = MODEL[1]
 _MIDDLE = {"ha": "center", "va": "center"}
 
 
-def sweep_figure(sweeps: Mapping[str, pd.DataFrame], model: str) -> Figure:
+def sweep_figure(sweep: pd.DataFrame, title: str, caption: str) -> Figure:
     """Draws a line from each prompt's rank on the selection half to that on the held-out half, with
-    its means, a panel for each data set (name → `prompt_sweep` in percent), without `PLANTED`.
-    Of equal means the selected prompt is first. The title has its ranks on the held-out half;
-    the caption names the answering `model`.
+    its means, a panel for each data set, without `CONTROLS`; `sweep` comes from `prompt_sweep`.
+    Of equal means the selected prompt is first.
     """
-    figure, (axes,) = new_figure(1, len(sweeps), height=3.6)
-    found, chosen = [], []
-    for axis, (name, table) in zip(axes, sweeps.items(), strict=True):
-        prompts = table[~table["prompt"].isin(PLANTED)].sort_values(
-            "selected", ascending=False, kind="stable"
-        )
-        ranks = prompts[list(_HALVES)].round(6).rank(ascending=False, method="first")
-        place = ranks.iloc[0][HELD_OUT]
-        ties = int((prompts[HELD_OUT].round(6) == prompts[HELD_OUT].round(6).iloc[0]).sum())
-        tied = f" (tied to {place + ties - 1:.0f})" * (ties > 1)
-        found.append(f"{place:.0f}{tied} of {len(prompts)} on {name}")
-        selected = str(prompts["prompt"].iloc[0]).replace("-", ", ")
-        chosen.append(f"{name}: {selected.replace('retrieve_then_reason', 'reasoning')}")
+    panels = sweep[~sweep["prompt"].isin(CONTROLS)].groupby("dataset", sort=False)
+    figure, (axes,) = new_figure(1, panels.ngroups, height=3.6)
+    for axis, (name, table) in zip(axes, panels, strict=True):
+        table = table.sort_values("selected", ascending=False, kind="stable")
+        means = table.pivot_table("value", "prompt", "half", sort=False)[list(_HALVES)]
+        ranks = means.round(6).rank(ascending=False, method="first")
         for place, half in enumerate(_HALVES):
-            for mean, rank in zip(prompts[half], ranks[half], strict=True):
+            for mean, rank in zip(means[half], ranks[half], strict=True):
                 axis.text(1.3 * place - 0.15, rank, f"{mean:.1f} %", size=SMALL, **_MIDDLE)
         axis.plot([0, 1], ranks.T, "o-", color=REPORTED, linewidth=0.8, markersize=3)
         axis.plot([0, 1], ranks.iloc[0], "o-", color=_SELECTED, linewidth=2)
-        counts = [count_label(prompts[f"{half}_n"], "questions") for half in _HALVES]
-        ticks = [f"{name}\n{n}" for name, n in zip(_HALVES.values(), counts, strict=True)]
+        counts = [count_label(table.loc[table["half"] == half, "n"], "questions") for half in means]
+        ticks = [f"{half}\n{n}" for half, n in zip(_HALVES.values(), counts, strict=True)]
         axis.set_xticks([0, 1], ticks)
-        axis.set_yticks(range(1, len(prompts) + 1))
-        axis.set(xlim=(-0.4, 1.4), ylim=(len(prompts) + 0.5, 0.5))
+        axis.set_yticks(range(1, len(ranks) + 1))
+        axis.set(xlim=(-0.4, 1.4), ylim=(len(ranks) + 0.5, 0.5))
         axis.grid(visible=False)
-        axis.set_title(f"{name} ({metric_label(prompts['metric'].iloc[0])})")
+        axis.set_title(f"{name} ({metric_label(table['metric'].iloc[0])})")
     axes[0].set_ylabel("Rank of the prompt (1: highest mean)")
     labels = {_SELECTED: "prompt selected on the selection half", REPORTED: "other prompts"}
     handles = [Line2D([], [], color=hue, marker="o", label=each) for hue, each in labels.items()]
-    title = f"the selected prompt has rank {', '.join(found)}, on the held-out half"
-    caption = f"Of equal means the selected prompt is first. Selected: {'; '.join(chosen)}."
-    set_caption(figure, title, f"{caption} Model: {model}. {_PROMPT_WORDS}", handles)
+    set_caption(figure, title, caption, handles)
     return figure
 
 
-_PROMPT_WORDS = (
-    "A prompt: opening, answer style (ex1: question and answer; ex3: question, brief explanation,"
-    " answer; ex6: dialogue), reasoning."
-)
-_CONTROL_WORDS = (
-    "Training prompt: the words that the model was trained with, over the same evidence; no"
-    " evidence: the same words alone."
-)
+_VERDICTS = {1.0: "supported", 0.0: "neutral", -1.0: "contradicted"}
+_LOOKS = {
+    "supported": (OUTCOME["correct"], "white"),
+    "neutral": (LIGHT, DARK),
+    "contradicted": (OUTCOME["incorrect"], "white"),
+    "unparsed": ("white", DARK),
+}
 
 
-def prompt_gain_figure(gains: pd.DataFrame) -> Figure:
-    """Draws rows of `prompt_gains`, a panel for each data set; a prompt is named by its parts, as
-    "plain, ex3, reasoning". The title counts the intervals beyond 0, and those that last after
-    correction.
+def checked_answer(benchmark: Benchmark, answer: pd.Series) -> tuple[Figure, pd.DataFrame]:
+    """Draws the checker's verdicts on one answer, a row of checked answers: its claims down, the
+    reference answer and the documents across. A true label that differs is below the verdict.
+    Returns the figure and the verdicts: claim, doc_id, verdict, true_label (the verdict where no
+    truth is known), dataset, query_id, model, setting.
     """
-    words = _CONTROL_WORDS if gains["prompt"].isin(PLANTED).all() else _PROMPT_WORDS
-    beyond = (gains["ci_low"] > 0) | (gains["ci_high"] < 0)
-    lasts = gains["p_holm"] < LEVEL
-    names = gains["prompt"].str.replace("retrieve_then_reason", "reasoning").str.replace("-", ", ")
-    return forest_plot(
-        gains.assign(prompt=names),
-        rows="prompt",
-        xlabel="Score − mean of the prompts (percentage points)",
-        color="stratum",
-        style="model",
-        panels="dataset",
-        title=f"{beyond.sum()} of {len(gains)} scores differ from the mean of the prompts (interval"
-        f" beyond 0), {lasts.sum()} after correction",
-        caption=f"{words} Correction: Holm, over all prompts and controls of a data set and"
-        " stratum.",
+    sheet = answer["sheet"]
+    query = benchmark.queries[sheet.query_id]
+    reference = " | ".join(reference_answers(query))
+    heads = [Tile(None, "question", query.text)]
+    heads += [Tile(None, "reference answer", shorten(reference, 110, placeholder=" …"))]
+    for item in sheet.items:
+        tile = document_tile(benchmark, sheet.query_id, item.doc_id)
+        text = benchmark.corpus[item.doc_id].text or ""  # texts of one species differ at their end
+        end = f"… {' '.join(text.split()[-12:])}"
+        heads.append(replace(tile, below=end) if tile.below and text else tile)
+    columns = ["accepted answers", *(item.doc_id for item in sheet.items)]
+    cells = product(sheet.claims, columns)
+    table = pd.DataFrame(cells, columns=["claim", "doc_id"])
+    for name, of in (("verdict", sheet), ("true_label", answer["true_sheet"] or sheet)):
+        scores = of.verdicts[: len(sheet.claims)].ravel()
+        table[name] = [_VERDICTS.get(score, "unparsed") for score in scores.tolist()]
+    table = table.assign(**answer[["dataset", "query_id", "model", "setting"]])
+    figure = _draw_matrix(heads, table)
+    right = (table["verdict"] == table["true_label"]).sum()
+    title = f"the checker is right in {right} of {len(table)} verdicts on one answer"
+    caption = f"{answer['dataset']}, model {answer['model']}, which answered: “{answer['answer']}”"
+    caption += f" Reference answer: “{reference}” True: the label by what the document shows of the"
+    caption += " species, if it is of that."
+    set_caption(figure, title, caption)
+    return figure, table
+
+
+def _draw_matrix(heads: Sequence[Tile], table: pd.DataFrame) -> Figure:
+    """Verdicts below the heads of their columns, of which the first is that of the claims."""
+    claims, room = table["claim"].unique(), PAGE / (len(heads) + 1)
+    small = {**_MIDDLE, "fontsize": SMALL}
+    widths, heights = [2, *[1] * (len(heads) - 1)], [2.2, *[1] * len(claims)]
+    height = 1.6 + 0.7 * len(claims)
+    figure, axes = new_figure(
+        1 + len(claims), len(heads), height=height, width_ratios=widths, height_ratios=heights
     )
+    for axis in axes.flat:
+        axis.set(xticks=[], yticks=[])
+        axis.grid(visible=False)
+        axis.spines[:].set_visible(False)
+    for axis, head in zip(axes[0], heads, strict=True):
+        if head.image:
+            axis.imshow(np.asarray(head.image.open()))
+            axis.set_anchor("N")
+        words = fit(head.below, 2 * room if axis is axes[0][0] else room)
+        axis.text(0.5, 1, words, transform=axis.transAxes, **small | {"va": "top"})
+        axis.set_title(head.title or "distractor", fontsize=SMALL, loc="center")
+    for place, (axis, claim) in enumerate(zip(axes[1:, 0], claims, strict=True), start=1):
+        axis.text(0.5, 0.5, fit(f"Claim {place}: {claim}", 2 * room), **small)
+    for axis, cell in zip(axes[1:, 1:].flat, table.to_dict("records"), strict=True):
+        wrong = cell["verdict"] != cell["true_label"]
+        words = cell["verdict"] + f"\n(true:\n{cell['true_label']})" * wrong
+        background, color = _LOOKS[cell["verdict"]]
+        axis.set_facecolor(background)
+        axis.text(0.5, 0.5, words, color=color, **small)
+    return figure
+
+
+_DRAWN = {
+    "faithfulness": "faithfulness: claims that documents support",
+    "hallucination (RAGChecker)": "hallucination (RAGChecker): incorrect claims without support",
+    "evidence utilization": "evidence utilization: documents that support a claim",
+}
+"""The drawn metrics, of `CLAIM_METRICS`."""
+_SOURCES = {
+    "true": "true labels",
+    "corrected": "the checker's labels, corrected by a sample",
+    "checker": "the checker's labels",
+    "image": "images alone",
+    "text": "texts alone",
+}
+
+
+def claim_plot(table: pd.DataFrame, **look: Any) -> Figure:  # options of `forest_plot`
+    """Draws means of claim metrics (a panel each) or their differences from a mode, in percent, by
+    `forest_plot`. `table` has the column measure, a name in `CLAIM_METRICS`; three are drawn, and
+    means only where they have an interval.
+    """
+    drawn = table[table["measure"].isin(_DRAWN)].dropna(subset=["value", "ci_low"])
+    names = _DRAWN | ARMS | _SOURCES
+    if "baseline" in table:
+        drawn = drawn.assign(n_failed=0)  # questions without a claim in one mode
+        return forest_plot(drawn, color="measure", panels="setting", names=names, **look)
+    look |= {"panels": "measure", "names": names}
+    return forest_plot(drawn, xlabel="Mean (%)", limits=(-3, 103), **look)
+
+
+def count_contained(means: pd.DataFrame, source: str) -> str:
+    """Counts for each source of labels the drawn intervals that contain the mean by the labels of
+    `source`, for titles: "checker 13 of 24, corrected 24 of 24". `means` is as in `claim_plot`,
+    with the column label_source.
+    """
+    keys = ["dataset", "model", "setting", "measure"]
+    known = means[means["measure"].isin(_DRAWN)].dropna(subset="ci_low")
+    both = known.merge(known.loc[known["label_source"] == source, [*keys, "value"]], on=keys)
+    inside = both["value_y"].between(both["ci_low"] - TINY, both["ci_high"] + TINY)
+    counts = inside.groupby(both["label_source"]).agg(["sum", "size"]).drop(source, errors="ignore")
+    return ", ".join(f"{name} {held} of {n}" for name, held, n in counts.itertuples())
+
+
+def checker_plot(counts: pd.DataFrame) -> Figure:
+    """Draws `confusion_counts` about images, a matrix for each mode. "Unparsed" is left out where
+    all verdicts are parsed.
+    """
+    images = counts[counts["evidence_kind"] == "image"]
+    parsed = images["checker_label"] != UNPARSED
+    drawn = images if images.loc[~parsed, "n"].any() else images[parsed]
+    right = images.loc[images["true_label"] == images["checker_label"], "n"].sum()
+    matrices = {
+        ARMS[str(mode)]: part.pivot_table("n", "true_label", "checker_label", sort=False)
+        for mode, part in drawn.replace(_SHORT).groupby("setting", sort=False)
+    }
+    return confusion_plot(
+        matrices,
+        truth="True label",
+        predicted="Checker's verdict",
+        unit="verdicts",
+        title=f"the checker is right in {right:,} of {images['n'].sum():,} verdicts about images",
+        caption="Right: on the diagonal.",
+    )
+
+
+_SHORT = {"ENTAILMENT": "entails", "NEUTRAL": "neutral", "CONTRADICTION": "contra-\ndicts"}
+_METRICS = {"H": "hallucination", "F": "faithfulness", "SK": "self-knowledge", "P": "precision"}
+_HOLDS = {True: (GREY, "obeys the definition"), False: (OUTCOME["incorrect"], "violates it")}
+
+
+def inequality_figure(rows: pd.DataFrame) -> Figure:
+    """Draws one dot for each published row and inequality, by table: right of the line the row
+    violates RAGChecker's definitions. `rows` comes from `inequalities`.
+    """
+    import seaborn as sns
+
+    broken = ~rows.groupby(["table", "cell"], sort=False)["holds"].all()
+    every = broken.groupby("table", sort=False).agg(["sum", "size"])
+    counts = {table: f"{n} of {count}" for table, n, count in every.itertuples()}
+    panels = rows.groupby("inequality", sort=False)
+    figure, axes = new_figure(1, len(panels), height=3.1, sharey=True, sharex=True)
+    palette = {holds: color for holds, (color, _) in _HOLDS.items()}
+    for axis, (name, part) in zip(axes[0], panels, strict=True):
+        sns.stripplot(
+            part,
+            x="excess",
+            y="table",
+            hue="holds",
+            palette=palette,
+            jitter=0.3,
+            size=3,
+            order=list(counts),
+            orient="h",
+            legend=False,
+            ax=axis,
+        )
+        words = " ".join(_METRICS.get(word, word) for word in str(name).split())
+        count = f"{(~part['holds']).sum()} of {len(part)} rows violate"
+        axis.set_title(fit(f"{words.replace('at most', '≤')}\n{count}", 1.55, 8))
+        axis.axvline(0, color="black", linewidth=0.8)
+        axis.grid(axis="y", visible=False)
+        axis.set(xlabel="", ylabel="")
+    figure.supxlabel("Points above what the definitions allow", fontsize=8)
+    labels = [f"Table {table}\n{count} rows\nviolate" for table, count in counts.items()]
+    axes[0][0].set_yticks(range(len(labels)), labels)
+    handles = [
+        Line2D([], [], color=color, marker=".", linestyle="", label=f"a row that {words}")
+        for color, words in _HOLDS.values()
+    ]
+    tables = ", ".join(f"{count} rows of Table {table}" for table, count in counts.items())
+    caption = "A dot is a row. At the left: the rows that violate any definition."
+    title = f"RAGChecker's definitions are violated by {tables} of the MRAG-Suite paper"
+    set_caption(figure, title, caption, handles)
+    return figure

@@ -8,9 +8,8 @@ scores by selection alone: see `filter_controls`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +22,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.log import logger
-from vrag_kit.papers.published import published
-from vrag_kit.tables import read_csv_rows, require_columns
+from vrag_kit.tables import read_csv_rows
 from vrag_kit.types import Benchmark, Query, ordered
 from vrag_kit.workspace import path as project_path
 
@@ -32,6 +30,13 @@ VERBATIM = "answer_in_question"
 KNOWN = "closed_book_correct"
 EASY = "easiest_in_domain"
 """Reasons for dropping a question, in order of precedence."""
+OUTCOMES = {
+    "kept": "kept",
+    KNOWN: "dropped, step 1: correct without evidence",
+    VERBATIM: "dropped, step 1: answer in the question",
+    EASY: "dropped, step 2: easiest of its domain",
+}
+"""Maps the fate of a question to its name in figures."""
 _VALUES = ("domain", "hops", "required_modality", "success_rate")
 _YES_NO = ("yes", "no")
 _ARTICLES = ("a", "an", "the")
@@ -77,16 +82,8 @@ def filter_decisions(
     (unknown: one), one modality before both, higher success_rate (mean score in [0, 1] over the
     answers of the closed book), then at random. A question without a parsed answer has votes 0 and
     no success_rate, and counts as hard.
-
-    Raises `VragError` for a table without the required columns.
     """
     rules = rules or FilterRules()
-    require_columns(closed_book, ["query_id", "score"], "filter_decisions")
-    if rules.min_confidence is not None and "confidence" not in closed_book:
-        raise VragError(
-            "filter_decisions: the closed book's answers have no column 'confidence'. Ask with"
-            " closed_book_prompts() and read with with_confidence(…), or set confidence to null."
-        )
     scale = scale_of(closed_book)
     shares = (closed_book["score"] - scale.worst) / scale.width
     success = shares.groupby(closed_book["query_id"]).mean()
@@ -135,10 +132,7 @@ def without_dropped(suite: Mapping[str, Benchmark], file: Path | str) -> dict[st
         if not keep:
             raise VragError(f"{file}: found all questions of {name} among the dropped ones.")
         left[name] = benchmark.subset(keep)
-    counts = (
-        f"{len(left[name].queries):,} of {len(each.queries):,} {name}"
-        for name, each in suite.items()
-    )
+    counts = [f"{len(left[name].queries)} of {len(suite[name].queries)} {name}" for name in suite]
     logger.info(f"kept by the filter: {', '.join(counts)}")
     return left
 
@@ -193,12 +187,15 @@ AT_RANDOM = "random drop (control)"
 DRAWS = 200
 """Number of random drops."""
 _RESAMPLES = 2000
+_Change = tuple[float, float, float, int]
+"""A difference of means, its interval, and the number of questions kept."""
+_NOTHING = (np.nan, np.nan, np.nan, 0)
 
 
 def filter_controls(
-    judged: Mapping[str, pd.DataFrame],
+    judged: pd.DataFrame,
     suite: Mapping[str, Benchmark],
-    closed_book: Mapping[str, pd.DataFrame],
+    closed_book: pd.DataFrame,
     rules: FilterRules | None = None,
     *,
     seed: int = 0,
@@ -207,9 +204,9 @@ def filter_controls(
     stratum, in points: dataset, stratum, model, setting (the control, of the three above), metric,
     value, ci_low, ci_high, n (questions kept), n_full, n_failed, baseline ("all questions").
 
-    `judged` are the answers to all questions in one arm (`judge_suite`, then `training_strata`),
-    `closed_book` those for the filter, as in `filter_decisions`; what is dropped is decided for all
-    strata together. "Model left out" are the decisions without that model's answers.
+    `judged` are the answers to all questions in one arm (`training_strata`), `closed_book` those
+    for the filter, as in `filter_decisions`, with the column dataset; what is dropped is decided
+    for all strata together. "Model left out" are the decisions without that model's answers.
 
     For the filters the interval is a percentile bootstrap over groups of the difference of means;
     NaN for one group, and if all resamples agree, as for equal scores or identical groups, where it
@@ -223,72 +220,51 @@ def filter_controls(
     """
     rules = rules or FilterRules()
     rows: list[tuple[object, ...]] = []
-    for name, table in judged.items():
-        _require_one_arm(table)
-        decide = partial(_decide, suite[name], closed_book[name], rules)
-        everybody = decide("")
-        if everybody is None:
+    for name, table in judged.groupby("dataset", sort=False):
+        book, benchmark = closed_book[closed_book["dataset"] == name], suite[str(name)]
+        if (table.groupby("model")[["setting", "k"]].nunique() > 1).any(axis=None):
+            raise VragError(
+                f"filter_controls: a model was asked about {name} in several arms; take those of"
+                " one setting and k."
+            )
+        if book["model"].nunique() < rules.min_votes:
             raise VragError(
                 "filter_controls: fewer models answered without evidence than votes asks for. Name"
                 " more filter_models, or ask for fewer votes."
             )
-        if everybody["dropped"].all():
+        decisions = filter_decisions(benchmark, book, rules)
+        if decisions["dropped"].all():
             raise VragError(
-                f"filter_controls: the filter drops all {len(everybody):,} questions of {name}. Ask"
+                f"filter_controls: the filter drops all {len(decisions):,} questions of {name}. Ask"
                 " for more votes or confidence, or a smaller drop_share."
             )
-        others = {model: decide(model) for model in table["model"].unique()}
-        values = per_query(table, by=["stratum", "model"])
         metric = table["metric"].iloc[0]
-        for stratum, of_stratum in values.groupby("stratum", sort=False):
-            asked = everybody[everybody["query_id"].isin(of_stratum["query_id"])]
-            drops = [_drawn(asked, seed, draw) for draw in range(DRAWS)]
+        for stratum, of_stratum in per_query(table, by=["stratum", "model"]).groupby(
+            "stratum", sort=False
+        ):
+            asked = decisions[decisions["query_id"].isin(of_stratum["query_id"])]
+            drops = [_random_drop(asked, seed, draw) for draw in range(DRAWS)]
             for model, part in of_stratum.groupby("model", sort=False):
                 known = part.dropna(subset="value").reset_index(drop=True)
-                found = {
-                    FILTERED: _change(known, everybody, seed),
-                    LEFT_OUT: _change(known, others[str(model)], seed),
-                    AT_RANDOM: _by_chance(known, drops),
-                }
+                changes = {FILTERED: _change(known, decisions, seed), LEFT_OUT: _NOTHING}
+                others = book[book["model"] != model]
+                if others["model"].nunique() >= rules.min_votes:
+                    without = filter_decisions(benchmark, others, rules)
+                    changes[LEFT_OUT] = _change(known, without, seed)
+                changes[AT_RANDOM] = _by_chance(known, drops)
                 counts = len(known), len(part) - len(known)
-                for control, numbers in found.items():
-                    rows.append((name, stratum, model, control, metric, *numbers, *counts))
+                for control, change in changes.items():
+                    rows.append((name, stratum, model, control, metric, *change, *counts))
     columns = ["dataset", "stratum", "model", "setting", "metric"]
     columns += ["value", "ci_low", "ci_high", "n", "n_full", "n_failed"]
     return to_percent(pd.DataFrame(rows, columns=columns).assign(baseline=ALL))
 
 
-def _require_one_arm(judged: pd.DataFrame) -> None:
-    arms = judged.groupby("model")[["setting", "k"]].nunique().max(axis=1)
-    if (arms > 1).any():
-        raise VragError(
-            f"filter_controls: {arms.idxmax()!r} was asked in several arms; take those of one"
-            " setting and k."
-        )
-
-
-def _decide(
-    benchmark: Benchmark, closed_book: pd.DataFrame, rules: FilterRules, left_out: str
-) -> pd.DataFrame | None:
-    """The decisions of all models but one; None if they are fewer than the votes."""
-    others = closed_book[closed_book["model"] != left_out]
-    if others["model"].nunique() < rules.min_votes:
-        return None
-    return filter_decisions(benchmark, others, rules)
-
-
-def _change(
-    known: pd.DataFrame, decisions: pd.DataFrame | None, seed: int
-) -> tuple[float, float, float, int]:
-    """Mean over what stays less the mean over all, its interval over groups, and how many
-    stay.
-    """
-    if decisions is None:
-        return np.nan, np.nan, np.nan, 0
-    dropped = decisions[decisions["dropped"]]["query_id"]
-    stays = ~known["query_id"].isin(dropped)
+def _change(known: pd.DataFrame, decisions: pd.DataFrame, seed: int) -> _Change:
+    """The mean over what stays minus the mean over all, with its interval over groups."""
+    stays = ~known["query_id"].isin(decisions.loc[decisions["dropped"], "query_id"])
     if not stays.any():
-        return np.nan, np.nan, np.nan, 0
+        return _NOTHING
     cells = {"kept": known["value"] * stays, "n_kept": stays, "all": known["value"], "n": 1.0}
     sums = pd.DataFrame(cells).groupby(known["group"].astype(str)).sum().to_numpy(float)
     change = cluster_bootstrap(sums, _mean_change, seed=seed, resamples=_RESAMPLES)
@@ -306,64 +282,22 @@ def _mean_change(sums: np.ndarray) -> np.ndarray:
     return change
 
 
-def _drawn(decisions: pd.DataFrame, seed: int, draw: int) -> frozenset[str]:
-    """As many questions of each domain as the decisions drop, drawn by hash."""
+def _random_drop(decisions: pd.DataFrame, seed: int, draw: int) -> set[str]:
+    """As many questions of each domain as the decisions drop, by hash."""
     dropped: set[str] = set()
     for _, part in decisions.groupby("domain", sort=False):
-        many = int(part["dropped"].sum())
-        dropped |= set(ordered(part["query_id"], seed, "random drop", draw)[:many])
-    return frozenset(dropped)
+        names = ordered(part["query_id"], seed, "random drop", draw)
+        dropped |= set(names[: int(part["dropped"].sum())])
+    return dropped
 
 
-def _by_chance(known: pd.DataFrame, drops: list[frozenset[str]]) -> tuple[float, float, float, int]:
+def _by_chance(known: pd.DataFrame, drops: Sequence[set[str]]) -> _Change:
     values = known["value"].to_numpy(float)
-    changes, sizes = [], []
-    for dropped in drops:
-        stays = ~known["query_id"].isin(dropped).to_numpy()
-        if stays.any():
-            changes.append(values[stays].mean() - values.mean())
-            sizes.append(stays.sum())
-    if not changes:
-        return np.nan, np.nan, np.nan, 0
+    kept = [~known["query_id"].isin(dropped).to_numpy() for dropped in drops]
+    kept = [stays for stays in kept if stays.any()]
+    if not kept:
+        return _NOTHING
+    changes = [values[stays].mean() - values.mean() for stays in kept]
     low, high = np.quantile(changes, [0.025, 0.975])
-    return float(np.mean(changes).round(12)), float(low), float(high), int(np.median(sizes))
-
-
-def closed_book_table(
-    closed_book: Mapping[str, pd.DataFrame], confidence: float | None
-) -> pd.DataFrame:
-    """Counts closed-book answers: dataset, model, answers, correct (with the best score), without
-    confidence, surer (above `confidence`, if that is given), correct and surer; numbers of answers,
-    no shares.
-    """
-    counts = {}
-    for name, judged in closed_book.items():
-        correct = judged["score"] >= scale_of(judged).best
-        surer = judged["confidence"] > (-1 if confidence is None else confidence)
-        cells = {
-            "answers": judged["score"].notna(),
-            "correct": correct,
-            "without confidence": judged["confidence"].isna(),
-            "surer": surer,
-            "correct and surer": correct & surer,
-        }
-        counts[name] = pd.DataFrame(cells).groupby(judged["model"], sort=False).sum()
-    return pd.concat(counts, names=["dataset"])
-
-
-def kept_shares(decisions: pd.DataFrame) -> pd.DataFrame:
-    """Counts the questions of each dataset that are dropped for each reason: dataset, n, one column
-    per reason, n_kept, share_kept (percent), and `published`, the paper's kept share in percent
-    (Table 1), NaN for a data set that is not in the paper.
-
-    `decisions` are those of every data set, with the column dataset.
-    """
-    counts = pd.crosstab(decisions["dataset"], decisions["reason"])
-    counts = counts.reindex(decisions["dataset"].unique())
-    reasons = counts.reindex(columns=[VERBATIM, KNOWN, EASY], fill_value=0)
-    table = reasons.assign(n_kept=counts.get("", 0))
-    table.insert(0, "n", counts.sum(axis=1))
-    table["share_kept"] = 100 * table["n_kept"] / table["n"]
-    wide = published("mrag_suite", 1).pivot(index="dataset", columns="metric", values="value")
-    table["published"] = 100 * wide["n_filtered"] / wide["n_full"]
-    return table.rename_axis("dataset").reset_index().rename_axis(columns=None)
+    size = int(np.median([stays.sum() for stays in kept]))
+    return float(np.mean(changes).round(12)), float(low), float(high), size

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
+from vrag_kit.analysis.means import to_percent
 from vrag_kit.generation import top_k_per_modality
 from vrag_kit.retrieval import ORACLE, RANDOM_BASELINE, make_run, reciprocal_rank_fusion, score_runs
 from vrag_kit.retrieval.hybrid import FUSED, Runs, score_by_modality
@@ -30,14 +31,14 @@ def score_suite(
     for name, found in runs.items():
         if found:
             scores = score_by_modality(datasets[name], found, cutoffs=sorted(set(ks.values())))
-            wanted = scores["k"] == scores["modality"].map(ks)
-            tables.append(_of_dataset(name, scores[wanted]))
+            tables.append(_of_dataset(name, scores[scores["k"] == scores["modality"].map(ks)]))
     return pd.concat(tables, ignore_index=True)
 
 
 def fusion_gains(scores: pd.DataFrame) -> pd.DataFrame:
-    """Computes the gain of fusion over each fused retriever, on the same questions: dataset,
-    modality, baseline (the retriever), metric, k, value, ci_low, ci_high, n, n_failed, p, p_holm.
+    """Computes the gain of fusion over each fused retriever, on the same questions, in points:
+    retriever ("fused"), dataset, modality, metric, k, value, ci_low, ci_high, n, n_failed, p,
+    baseline (the retriever), p_holm, unit.
 
     `scores` comes from `score_suite`. First each data set and modality; then, if there are several
     data sets, all together (dataset "all"), every question counting once. p_holm corrects a metric
@@ -45,12 +46,21 @@ def fusion_gains(scores: pd.DataFrame) -> pd.DataFrame:
     fused run there are no rows.
     """
     found = scores[~scores["retriever"].isin([RANDOM_BASELINE, ORACLE])]
-    if FUSED not in set(found["retriever"]):
+    names = [name for name in found["retriever"].unique() if name != FUSED]
+    pools = [found] if FUSED in set(found["retriever"]) else []
+    if pools and found["dataset"].nunique() > 1:
+        pools.append(found.assign(dataset=ALL))
+    tables = []
+    for values in pools:
+        gains = []
+        for name in names:
+            pair = values[values["retriever"].isin([name, FUSED])]
+            gains.append(paired_differences(pair, arm="retriever", by=_GAIN, baseline=name))
+        table = pd.concat(gains, ignore_index=True)
+        tables.append(table.assign(p_holm=holm_by_family(table, ["metric"])))
+    if not tables:
         return pd.DataFrame(columns=[*_GAIN, "baseline", "value"])
-    apart = _gains(found)
-    several = apart["dataset"].nunique() > 1
-    pooled = _gains(found.assign(dataset=ALL)) if several else apart.iloc[:0]
-    return pd.concat([apart, pooled], ignore_index=True)
+    return to_percent(pd.concat(tables, ignore_index=True))
 
 
 def single_list_recall(
@@ -58,7 +68,7 @@ def single_list_recall(
 ) -> pd.DataFrame:
     """Scores the gold evidence of both modalities in the same number of documents, the sum of `ks`.
     The table is that of `score_runs` at that k, with dataset and required_modality (needed by the
-    question), for data sets with runs of both.
+    question), for data sets with runs of both; empty if there is none.
 
     retriever is "images alone", "texts alone" (all documents of one modality, by its
     last run, which is the fused one where there are several), "per modality" (`ks` of
@@ -71,17 +81,16 @@ def single_list_recall(
             continue
         benchmark = datasets[name]
         last = {modality: list(by_name.values())[-1] for modality, by_name in found.items()}
-        arms = {f"{modality}s alone": run for modality, run in last.items()}
-        arms["per modality"] = _interleaved_run(benchmark, last, ks)
         single: dict[str, pd.DataFrame] = {}
         for modality, by_name in found.items():
-            alone = {each: run for each, run in by_name.items() if each != FUSED}
-            single |= {f"{each}, {modality}": run for each, run in alone.items()}
+            single |= {f"{each}, {modality}": by_name[each] for each in by_name if each != FUSED}
+        arms = {f"{modality}s alone": run for modality, run in last.items()}
+        arms["per modality"] = _interleaved_run(benchmark, last, ks)
         arms["single list"] = reciprocal_rank_fusion(single)
         scores = score_runs(benchmark, arms, cutoffs=[sum(ks.values())])
-        queries = [benchmark.queries[query_id] for query_id in scores["query_id"]]
-        needs = [query.metadata.get("required_modality") for query in queries]
-        scores.insert(0, "required_modality", needs)
+        queries = benchmark.queries.items()
+        needs = {key: query.metadata.get("required_modality") for key, query in queries}
+        scores = scores.assign(required_modality=scores["query_id"].map(needs))
         tables.append(_of_dataset(name, scores))
     if not tables:
         columns = ["dataset", "required_modality", "retriever", "metric", "k", "value"]
@@ -92,20 +101,7 @@ def single_list_recall(
 def _of_dataset(name: str, scores: pd.DataFrame) -> pd.DataFrame:
     """Scores that can stand below those of another data set."""
     ids = {column: f"{name}: " + scores[column].astype(str) for column in ("query_id", "group")}
-    return scores.assign(dataset=name, **ids)[["dataset", *scores.columns]]
-
-
-def _gains(scores: pd.DataFrame) -> pd.DataFrame:
-    """The fused run against each other retriever, corrected for all of them."""
-    tables = []
-    for name in scores["retriever"].unique():
-        if name != FUSED:
-            pair = scores[scores["retriever"].isin([name, FUSED])]
-            found = paired_differences(pair, arm="retriever", by=_GAIN, baseline=name)
-            found.insert(2, "baseline", found.pop("baseline"))
-            tables.append(found.drop(columns="retriever"))
-    table = pd.concat(tables, ignore_index=True)
-    return table.assign(p_holm=holm_by_family(table, ["metric"]))
+    return scores.assign(dataset=name, **ids)
 
 
 def _interleaved_run(

@@ -1,10 +1,12 @@
-"""Short answers in the modes of evidence, each data set by its own metric (Table 5)."""
+"""Short answers of the data sets over searched evidence and in the modes of evidence, each data
+set by its own metric (Table 5).
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,21 +15,19 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
-from vrag_kit.analysis.means import mean_scores, per_query
-from vrag_kit.analysis.report_tables import NOTHING, report_table
+from vrag_kit.analysis.means import to_percent
+from vrag_kit.analysis.results import save_collection_answers
 from vrag_kit.analysis.strata import ALL, expand_strata, trained_groups
 from vrag_kit.config import Entry
 from vrag_kit.generation.evidence_modes import GT_ONLY, MODES, evidence_modes, top_k_per_modality
 from vrag_kit.generation.experiment import ask_models
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging import Judge, judge_answers
-from vrag_kit.papers.mrag_suite.datasets import dataset_metric, metric_label, published_range
-from vrag_kit.papers.published import published
+from vrag_kit.papers.mrag_suite.datasets import dataset_metric, metric_label
 from vrag_kit.retrieval.hybrid import search_by_modality
 from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, Query, ordered
 
 ZERO_SHOT = "zero_shot"
-ABSTENTION = "abstention"
 ARMS = {
     ZERO_SHOT: "no evidence",
     MODES[0]: "distractors only",
@@ -49,118 +49,91 @@ SAME_EVIDENCE = (
     f"Gold and distractors is drawn where at least {FEWEST} questions have a distractor: the gold"
     " documents of most questions of Visual-RAG fill the places for images."
 )
-_ARM = ["dataset", "metric", "model", "stratum", "setting"]
-_MEANS = ["value", "ci_low", "ci_high", "n", "n_failed"]
+_EFFECT = ["dataset", "metric", "model", "stratum"]
 
 
 def ask_suite(
     models: Sequence[Entry],
     suite: Mapping[str, Benchmark],
     contexts: Mapping[str, Sequence[Context]],
-    answers_dir: Path | str,
-    *,
     prompt_sets: Mapping[str, PromptSet],
+    answers_dir: Path | str,
     **how: Any,  # decoding and hardware, as `ask_models` has them
-) -> dict[str, pd.DataFrame]:
-    """Runs `ask_models` on each data set with its contexts and prompts; raises as that does."""
-    return {
-        name: ask_models(
-            models, each, contexts[name], answers_dir, prompts=prompt_sets[name], **how
-        )
-        for name, each in suite.items()
-    }
-
-
-def evaluate_suite(
-    models: Sequence[Entry],
-    suite: Mapping[str, Benchmark],
-    contexts_of: Callable[[Benchmark], Sequence[Context]],
-    originals: Mapping[str, Benchmark],
-    judges: Mapping[str, Judge],
-    answers_dir: Path,
-    **options: Any,
-) -> dict[str, pd.DataFrame]:
-    """Asks about the contexts of each data set (`ask_suite`, which takes `options`), and judges the
-    answers by the data sets in `originals` (`judge_suite`), of which `suite` may be other versions.
+) -> pd.DataFrame:
+    """Asks models about the contexts of each data set with its prompts. Returns the tables of
+    `ask_models`, one below another, with the column dataset. Raises as that does.
     """
-    contexts = {name: contexts_of(each) for name, each in suite.items()}
-    answers = ask_suite(models, suite, contexts, answers_dir, **options)
-    return judge_suite(originals, answers, judges)
+    tables = []
+    for name, benchmark in suite.items():
+        what = (models, benchmark, contexts[name], answers_dir)
+        answers = ask_models(*what, prompts=prompt_sets[name], **how)
+        tables.append(answers.assign(dataset=name))
+    return pd.concat(tables, ignore_index=True)
 
 
 def judge_suite(
-    datasets: Mapping[str, Benchmark],
-    answers: Mapping[str, pd.DataFrame],
-    judges: Mapping[str, Judge],
-) -> dict[str, pd.DataFrame]:
-    """Maps each data set to its answers, judged by its judge, as to the questions of `datasets`,
-    with the column metric: the data set's own (`dataset_metric`), or "score (…)" with the judge's
-    name. Raises as `judge_answers` does.
+    suite: Mapping[str, Benchmark], answers: pd.DataFrame, judges: Mapping[str, Judge]
+) -> pd.DataFrame:
+    """Judges the answers to each data set (column dataset) by its judge. Adds the columns of
+    `judge_answers` and metric: the data set's own (`dataset_metric`), or "score (…)" with the
+    judge's name. Raises as `judge_answers` does.
     """
-    judged = {}
-    for name, table in answers.items():
-        metric = dataset_metric(name, datasets[name]) or f"score ({judges[name].name})"
-        judged[name] = judge_answers(judges[name], datasets[name], table).assign(metric=metric)
-    return judged
+    tables = []
+    for name, table in answers.groupby("dataset", sort=False):
+        benchmark, judge = suite[str(name)], judges[str(name)]
+        judged = judge_answers(judge, benchmark, table)
+        metric = dataset_metric(str(name), benchmark) or f"score ({judge.name})"
+        tables.append(judged.assign(metric=metric, judge_prompt=judged.get("judge_prompt", "")))
+    return pd.concat(tables, ignore_index=True)
+
+
+def save_judged(
+    judged: pd.DataFrame,
+    suite: Mapping[str, Benchmark],
+    folder: Path | str,
+    name: str,
+    answers_dir: Path | str,
+) -> None:
+    """Saves the table of `judge_suite` by `save_collection_answers`, and raises as that does."""
+    parts = {str(key): part for key, part in judged.groupby("dataset", sort=False)}
+    save_collection_answers(parts, suite, folder, name, answers_dir)
 
 
 def training_strata(
-    judged: Mapping[str, pd.DataFrame], datasets: Mapping[str, Benchmark], models: Sequence[Entry]
-) -> dict[str, pd.DataFrame]:
-    """Adds the column stratum to the tables of `judge_suite`: in the model's training data or not
-    (`memorised_in_suite`). All questions follow again, unless a data set has only one stratum. If
-    the training data of some model are unknown, there is "all questions" only.
-    """
-    trained = memorised_in_suite(models, datasets)
-    found = {}
-    for name, table in judged.items():
-        apart = expand_known_strata(table, trained)
-        is_one = apart["stratum"].nunique() == 2  # it, and all questions
-        found[name] = apart[apart["stratum"] != ALL] if is_one else apart
-    return found
-
-
-def expand_known_strata(
-    table: pd.DataFrame, trained: Mapping[str, Collection[str]]
+    judged: pd.DataFrame,
+    suite: Mapping[str, Benchmark],
+    models: Sequence[Entry],
+    *,
+    every_pool: bool = False,
 ) -> pd.DataFrame:
-    """Runs `expand_strata` if the training data of all models are known; else all rows are "all
-    questions".
-    """
-    known = set(table["model"]) <= set(trained)
-    return expand_strata(table, trained) if known else table.assign(stratum=ALL)
+    """Adds the column stratum: in the model's training data, or not. All questions of a data set
+    follow again, unless it has only one stratum and `every_pool` is false. If the training data of
+    some model are unknown, there is "all questions" only.
 
-
-def memorised_in_suite(
-    models: Sequence[Entry], datasets: Mapping[str, Benchmark]
-) -> dict[str, frozenset[str]]:
-    """Computes `trained_groups` on the questions of all data sets together. A data set whose
-    species are all outside the training data is then recognised as such.
+    `judged` has dataset, model and group. Training data are those of `trained_groups` on the
+    questions of all data sets together: a data set whose species are all outside of them is then
+    recognised as such.
     """
     queries: dict[str, Query] = {}
-    for name, benchmark in datasets.items():
+    for name, benchmark in suite.items():
         queries |= {f"{name} {query_id}": each for query_id, each in benchmark.queries.items()}
-    every = replace(next(iter(datasets.values())), name="the suite", queries=queries)
-    return trained_groups(models, every)
-
-
-def mode_means(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Averages each data set's own metric, then the share of abstentions (metric "abstention"), of
-    the tables of `training_strata`: dataset, metric, model, stratum, setting, value, ci_low,
-    ci_high, n, n_failed (answers without a score, which are excluded).
-    """
+    every = replace(next(iter(suite.values())), name="the suite", queries=queries)
+    trained = trained_groups(models, every)
     tables = []
-    for name, table in judged.items():
-        means = mean_scores(
-            table.assign(dataset=name), by=["dataset", "model", "stratum", "setting"]
-        )
-        own = table["metric"].iloc[0]
-        tables.append(means.assign(metric=means["metric"].replace("accuracy", own)))
-    return pd.concat(tables, ignore_index=True)[[*_ARM, *_MEANS]]
+    for _, table in judged.groupby("dataset", sort=False):
+        if not set(table["model"]) <= set(trained):
+            tables.append(table.assign(stratum=ALL))
+            continue
+        apart = expand_strata(table, trained)
+        single = apart["stratum"].nunique() == 2  # it, and all questions
+        tables.append(apart[apart["stratum"] != ALL] if single and not every_pool else apart)
+    return pd.concat(tables, ignore_index=True)
 
 
-def mode_effects(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Computes `EFFECTS` on the same questions, of the tables of `training_strata`: dataset,
-    metric, model, stratum, setting, baseline, value, ci_low, ci_high, n, n_failed, p, p_holm.
+def mode_effects(judged: pd.DataFrame) -> pd.DataFrame:
+    """Computes `EFFECTS` on the same questions, in points: dataset, metric, model, stratum,
+    setting, baseline, value, ci_low, ci_high, n, n_failed, p, p_holm, unit. `judged` comes from
+    `training_strata`.
 
     A question is excluded from an effect whose two settings show it the same documents, as where
     gold evidence leaves no room for distractors. p_holm corrects each effect for all data sets and
@@ -168,22 +141,19 @@ def mode_effects(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     their metrics differ.
     """
     tables = []
-    for name, table in judged.items():
-        for setting, baseline in EFFECTS:
-            pair = table[table["setting"].isin([setting, baseline])].assign(dataset=name)
-            values = per_query(drop_same_documents(pair, baseline), by=_ARM)
-            if (values["setting"] == setting).any():
-                effects = paired_differences(values, arm="setting", by=_ARM[:-1], baseline=baseline)
-                tables.append(effects)
+    for setting, baseline in EFFECTS:
+        pair = judged[judged["setting"].isin([setting, baseline])]
+        pair = drop_same_documents(pair, baseline)
+        tables.append(paired_differences(pair, arm="setting", by=_EFFECT, baseline=baseline))
     table = pd.concat(tables, ignore_index=True)
     families = table.assign(is_pooled=table["stratum"] == ALL)
     table["p_holm"] = holm_by_family(families, ["setting", "baseline", "is_pooled"])
-    return table[[*_ARM, "baseline", *_MEANS, "p", "p_holm"]]
+    return to_percent(table)
 
 
 def drop_same_documents(answers: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """Drops the answers that were shown the same documents, in any order, as the answer to that
-    question in the setting `baseline`: they tell nothing about a difference from it.
+    question in the setting `baseline`: they say nothing about a difference from it.
     """
     documents = answers["doc_ids"].map(frozenset)
     keys = pd.MultiIndex.from_frame(answers[["dataset", "model", "query_id"]])
@@ -221,35 +191,11 @@ def mode_names(table: pd.DataFrame) -> dict[str, str]:
     return {**ARMS, **{name: f"{name}, {metric}" for name, metric in metrics}}
 
 
-def compare_modes_to_paper(means: pd.DataFrame) -> pd.DataFrame:
-    """Compares our means with the range of the paper's models on its data (`published_range`): rows
-    data sets, metrics, strata and evidence shown. Columns are our models' cells with n, EM/Accuracy
-    of Table 5, and the F1 over claims of Tables 14 and 15, by modality if there are two. "–" where
-    nothing is published.
-
-    `means` are `to_percent(mode_means(…))`, of which the data sets' own metrics are shown.
-    """
-    own = means[means["metric"] != ABSTENTION]
-    rows = ["dataset", "metric", "stratum", "setting"]
-    table = report_table(own, rows=rows, columns=["model"])
-    f1 = published("mrag_suite", [14, 15], metric="f1")
-    papers = {
-        "Table 5, EM/Accuracy": published("mrag_suite", 5),
-        "Tables 14 and 15, F1, pictures": f1[f1["modality"] != "text"],
-        "Tables 14 and 15, F1, texts": f1[f1["modality"] == "text"],
-    }
-    for title, paper in papers.items():
-        spread = published_range(paper, ["dataset", "setting"])
-        places = pd.MultiIndex.from_frame(table.index.to_frame()[["dataset", "setting"]])
-        table[f"{title}: {spread.name}"] = spread.reindex(places).to_numpy()
-    return table.rename(index=ARMS, level="setting").fillna(NOTHING)
-
-
 _DEPTH = 20
 """Number of documents per modality that a search ranks, beyond gold ones where those are apart."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SuiteEvidence:
     """Builds the contexts of questions from gold evidence and from searches by modality."""
 
@@ -262,7 +208,8 @@ class SuiteEvidence:
     seed: int = 0
     """Seed of the sample of questions, and of the order of documents in `modes`."""
     cache_dir: Path | str = "runs/embeddings"
-    device: str = "cpu"
+    hardware: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of `Hardware`; the device alone is used."""
 
     def searched(self, benchmark: Benchmark) -> list[Context]:
         """Returns one context per query with the first documents of each modality that the
@@ -280,11 +227,10 @@ class SuiteEvidence:
             gold: dict[str, list[DocId]] = defaultdict(list)
             for doc_id in benchmark.relevant(query_id):
                 gold[benchmark.corpus[doc_id].modality].append(doc_id)
-            shown = list(chain.from_iterable(gold[each][: self.k[each]] for each in MODALITIES))
+            shown = tuple(chain.from_iterable(gold[each][: self.k[each]] for each in MODALITIES))
             if shown:
                 k = sum(self.k.values())
-                context = Context(query_id=query_id, setting=GT_ONLY, k=k, doc_ids=tuple(shown))
-                contexts.append(context)
+                contexts.append(Context(query_id=query_id, setting=GT_ONLY, k=k, doc_ids=shown))
         return contexts
 
     def sample(self, benchmark: Benchmark) -> Benchmark:
@@ -306,22 +252,7 @@ class SuiteEvidence:
         self, benchmark: Benchmark, depth: int
     ) -> tuple[dict[str, pd.DataFrame], dict[str, int]]:
         """Modality → its last run, which is the fused one of several; modality → k."""
-        runs = search_by_modality(
-            benchmark, self.retrievers, k=depth, cache_dir=self.cache_dir, device=self.device
-        )
+        where = {"cache_dir": self.cache_dir, "device": self.hardware.get("device", "cpu")}
+        runs = search_by_modality(benchmark, self.retrievers, k=depth, **where)
         ranked = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}
         return ranked, {name: self.k[name] for name in ranked if self.k.get(name, 0) > 0}
-
-
-def sample_per_dataset(
-    suite: Mapping[str, Benchmark], questions: int | None, *, seed: int = 0
-) -> dict[str, Benchmark]:
-    """Samples at most `questions` questions of each data set, the first in an order by hash, so
-    samples are nested; None: all.
-    """
-    if questions is None:
-        return dict(suite)
-    return {
-        name: benchmark.subset(ordered(benchmark.queries, seed, "some of each")[:questions])
-        for name, benchmark in suite.items()
-    }

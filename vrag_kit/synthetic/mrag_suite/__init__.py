@@ -11,8 +11,8 @@ from vrag_kit.synthetic.mrag_suite.ambiguity import (
 )
 from vrag_kit.synthetic.mrag_suite.ground_truth import fixed_means
 from vrag_kit.synthetic.mrag_suite.long_answers import (
-    LongAnswerExperiment,
     OracleClaims,
+    long_questions,
     open_claim_pipeline,
 )
 from vrag_kit.synthetic.mrag_suite.opening import (

@@ -13,8 +13,13 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.config import Entry
-from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS, CLEAR
+from vrag_kit.papers.mrag_suite.ambiguity import (
+    AMBIGUOUS,
+    CLEAR,
+    DETECTION,
+    load_ambiguity_detector,
+    with_rewritten_questions,
+)
 from vrag_kit.synthetic.mrag_suite.facts import PARTS
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import stream
@@ -27,8 +32,6 @@ TRUTH = "gold label"
 PUT_BACK = "oracle"
 """The rewriter that restores the original question."""
 SUBJECT, PART = "subject", "part"
-Detections = dict[str, dict[str, pd.DataFrame]]
-"""Detector → data set → statuses, in the columns of `AmbiguityDetector.detect`."""
 _NOUNS = {kind.noun: kind.name for kind in KINDS.values()}
 _NAME = re.compile(
     r"(?:the )?(?:[A-Z]\w+ )+?(?P<noun>[A-Z]\w+) \((?:scientific name: )?[A-Z][a-z]+ [a-z]+\)"
@@ -95,76 +98,82 @@ def _without(text: str, what: str) -> str:
 
 def open_ambiguous(
     suite: Mapping[str, Benchmark], share: float, *, seed: int = 0
-) -> tuple[dict[str, Benchmark], Detections]:
-    """Return (data sets of which a `share` of the questions was made ambiguous, the detector
-    `TRUTH` with what was left out as explanation); with a share of 0 the data sets as they are, and
-    no detector. See `make_ambiguous`.
+) -> tuple[dict[str, Benchmark], pd.DataFrame]:
+    """Return (data sets of which a `share` of the questions was made ambiguous, detections by
+    `TRUTH` with what was left out as explanation), as in `detect_ambiguity`. With a share of 0 the
+    data sets are as they are, without detections. See `make_ambiguous`.
     """
+    columns = ["dataset", "detector", *DETECTION]
     if share == 0:
-        return dict(suite), {}
-    changed, truth = {}, {}
+        return dict(suite), pd.DataFrame(columns=columns)
+    changed, rows = {}, []
     for name, benchmark in suite.items():
         changed[name], lacks = make_ambiguous(benchmark, share=share, seed=seed)
-        groups = [query.group for query in benchmark.queries.values()]
-        table = pd.DataFrame({"query_id": list(lacks), "group": groups})
-        status = [AMBIGUOUS if what else CLEAR for what in lacks.values()]
-        truth[name] = table.assign(status=status, explanation=list(lacks.values()), detail="")
-    return changed, {TRUTH: truth}
+        for query_id, what in lacks.items():
+            status = AMBIGUOUS if what else CLEAR
+            rows.append((name, TRUTH, query_id, benchmark.groups[query_id], status, what, ""))
+    return changed, pd.DataFrame(rows, columns=columns)
 
 
 def detect_ambiguity(
-    assessors: Sequence[Entry],
+    detectors: Sequence[Entry],
     suite: Mapping[str, Benchmark],
     answers_dir: Path | str,
     *,
     hardware: JsonView | None = None,
-) -> Detections:
-    """Return the statuses of each data set's questions by detector: "rule" (`detect_by_rule`), or a
-    model with the paper's prompt. Raises as `load_ambiguity_detector` does.
+) -> pd.DataFrame:
+    """Return the statuses of all data sets' questions by each detector: "rule" (`detect_by_rule`),
+    or a model with the paper's prompt. Columns: dataset, detector, and those of
+    `AmbiguityDetector.detect`. Raises as `load_ambiguity_detector` does.
     """
-    found: Detections = {}
-    for entry in assessors:
+    tables = []
+    for entry in detectors:
         if entry == RULE:
-            found[RULE] = {
-                name: paper.detection.detect_with_rule(each, detect_by_rule)
-                for name, each in suite.items()
-            }
+            name, detect = RULE, _detect_by_rule
         else:
-            detector = paper.detection.load_ambiguity_detector(
-                entry, answers_dir, hardware=hardware
-            )
-            found[detector.name] = {name: detector.detect(each) for name, each in suite.items()}
-    return found
+            model = load_ambiguity_detector(entry, answers_dir, hardware=hardware)
+            name, detect = model.name, model.detect
+        for dataset, benchmark in suite.items():
+            tables.append(detect(benchmark).assign(dataset=dataset, detector=name))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _detect_by_rule(benchmark: Benchmark) -> pd.DataFrame:
+    rows = []
+    for query in benchmark.queries.values():
+        why = detect_by_rule(query)
+        rows.append((query.query_id, query.group, AMBIGUOUS if why else CLEAR, why, ""))
+    return pd.DataFrame(rows, columns=DETECTION)
 
 
 def rewrite_questions(
     suite: Mapping[str, Benchmark],
-    statuses: Mapping[str, pd.DataFrame],
+    detections: pd.DataFrame,
     rewriter: Entry,
     answers_dir: Path | str,
     *,
     originals: Mapping[str, Benchmark],
     hardware: JsonView | None = None,
 ) -> tuple[dict[str, Benchmark], pd.DataFrame]:
-    """Return (data sets in which flagged questions are rewritten, the rewrites: dataset, query_id,
-    original, question, detail).
+    """Return (data sets in which the questions that one detector flagged are rewritten, the
+    rewrites: dataset, query_id, original, question, detail).
 
     `rewriter` is a model, which is shown the gold evidence and the accepted answer, or `PUT_BACK`:
     then a flagged question is worded as in `originals`.
     """
     model = None
     if rewriter != PUT_BACK:
-        model = paper.detection.load_ambiguity_detector(rewriter, answers_dir, hardware=hardware)
+        model = load_ambiguity_detector(rewriter, answers_dir, hardware=hardware)
     rewritten, tables = {}, []
     for name, benchmark in suite.items():
-        if model is None:
-            flagged = statuses[name].query("status == @AMBIGUOUS")["query_id"]
+        of_dataset = detections[detections["dataset"] == name]
+        if model is not None:
+            table = model.rewrite_queries(benchmark, of_dataset)
+        else:
+            flagged = of_dataset.loc[of_dataset["status"] == AMBIGUOUS, "query_id"]
             table = pd.DataFrame({"query_id": flagged, "detail": ""})
             table["original"] = [benchmark.queries[each].text for each in flagged]
             table["question"] = [originals[name].queries[each].text for each in flagged]
-        else:
-            table = model.rewrite_queries(benchmark, statuses[name])
-        rewritten[name] = paper.detection.with_rewritten_questions(benchmark, table)
+        rewritten[name] = with_rewritten_questions(benchmark, table)
         tables.append(table.assign(dataset=name))
-    rewrites = pd.concat(tables, ignore_index=True)
-    return rewritten, rewrites[["dataset", "query_id", "original", "question", "detail"]]
+    return rewritten, pd.concat(tables, ignore_index=True)

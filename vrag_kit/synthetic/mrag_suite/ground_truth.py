@@ -21,7 +21,6 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.generation.rendering import render
 from vrag_kit.judging.abstention import is_abstention
-from vrag_kit.papers.mrag_suite.sub_questions import SubQuestion
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.synthetic.mrag_suite.facts import (
     COLOR,
@@ -35,6 +34,7 @@ from vrag_kit.synthetic.mrag_suite.facts import (
     relation,
 )
 from vrag_kit.synthetic.mrag_suite.species import appearance_facts
+from vrag_kit.synthetic.mrag_suite.sub_questions import SubQuestion
 from vrag_kit.synthetic.visual_rag.questions import hidden_parts, make_question
 from vrag_kit.synthetic.world.traits import Species
 from vrag_kit.types import Answer, Benchmark, DocId, Document, JsonView, Prompt, Query

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any  # options of `ask_models`
+from typing import Any  # options of `load_checker`
 
 import pandas as pd
 
@@ -27,19 +27,18 @@ from vrag_kit.claims.verdicts import Label
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, load_generator
+from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.papers.cross_benchmark import JudgedBenchmark
 from vrag_kit.papers.mrag_suite.modes import SuiteEvidence
-from vrag_kit.papers.mrag_suite.sub_questions import DecomposedBenchmark
 from vrag_kit.synthetic.mrag_suite.ground_truth import (
     GroundTruth,
     OracleClaimChecker,
     VisualClaimChecker,
 )
 from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE, load_prompts, prompts_for
+from vrag_kit.synthetic.mrag_suite.sub_questions import DecomposedBenchmark
 from vrag_kit.types import Benchmark, Context, JsonView
 
-Answers = dict[str, tuple[Benchmark, pd.DataFrame]]
-"""Data set → its questions, and the table of long answers."""
 _REPLY_TOKENS = 16  # of the model that is asked about images
 
 
@@ -58,64 +57,75 @@ class SentenceGrammar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LongAnswerExperiment:
-    """Asks models for long answers."""
+class LongQuestions:
+    """The questions of a data set that ask for long answers, in the modes of evidence."""
 
-    models: Sequence[Entry]
-    prompt: str
-    """"field-guide" for the shipped answerers, which are asked one short question a trait
-    (`DecomposedBenchmark`); or one of the paper's prompts, whose line "Long answer" is read.
-    """
-    world: GroundTruth | None
-    """What is known of a synthetic edition; None for real data."""
-    decoding: JsonView
-    hardware: JsonView
+    benchmark: Benchmark
+    """With the reference of each long answer, where it is known."""
+    questions: Benchmark
+    """What is asked: the same questions, or their parts."""
+    contexts: Sequence[Context]
+    prompts: PromptSet
+    parts: DecomposedBenchmark | None = None
+    """None for models that write a long answer at once."""
 
     def ask(
-        self, datasets: Mapping[str, Benchmark], modes: SuiteEvidence, answers_dir: Path | str
-    ) -> Answers:
-        """Return the long answers to every data set's questions, in the modes of evidence.
-
-        In a synthetic edition the reference is the true value of all that a long answer may say;
-        real data have none but their accepted answers. Raises `VragError` for "field-guide" with
-        real data, and as `ask_models` does.
-        """
-        found = {}
-        for name, whole in datasets.items():
-            benchmark, contexts = modes.sample(whole), modes.modes(whole)
-            domain = str(next(iter(benchmark.queries.values())).metadata["domain"])
-            how: dict[str, Any] = {
-                "prompts": load_prompts(self.prompt, domain=domain, answer="long"),
-                "decoding": self.decoding,
-                "hardware": self.hardware,
-            }
-            if self.prompt != FIELD_GUIDE:
-                answers = ask_models(self.models, benchmark, contexts, answers_dir, **how)
-            elif self.world is None:
-                raise VragError(
-                    f"prompt {FIELD_GUIDE!r}: the shipped answerers are asked in parts, which are"
-                    " known of drawn editions alone. Take one of the paper's prompts."
-                )
-            else:
-                benchmark = self.world.with_reference_answers(benchmark)
-                what = (self.world, self.models, benchmark, contexts, answers_dir)
-                answers = _ask_in_parts(*what, **how)
-            found[name] = (benchmark, answers)
-        return found
+        self,
+        models: Sequence[Entry],
+        answers_dir: Path | str,
+        *,
+        decoding: JsonView | None = None,
+        hardware: JsonView | None = None,
+    ) -> pd.DataFrame:
+        """Return the long answers. Raises as `ask_models` does."""
+        what = (models, self.questions, self.contexts, answers_dir)
+        prompts = self.prompts
+        answers = ask_models(*what, prompts=prompts, decoding=decoding, hardware=hardware)
+        return answers if self.parts is None else self.parts.join_answers(answers)
 
 
-def _ask_in_parts(
-    world: GroundTruth,
-    models: Sequence[Entry],
-    benchmark: Benchmark,
-    contexts: Sequence[Context],
-    answers_dir: Path | str,
-    **how: Any,  # as `ask_models` has it
-) -> pd.DataFrame:
-    """Long answers that are joined from replies to sub-questions."""
+def long_questions(
+    suite: Mapping[str, Benchmark], modes: SuiteEvidence, prompt: str, world: GroundTruth | None
+) -> dict[str, LongQuestions]:
+    """Return by data set what is asked for long answers, in the modes of evidence.
+
+    `prompt` is "field-guide" for the shipped answerers, which are asked one short question a trait
+    (`DecomposedBenchmark`); or one of the paper's prompts, whose line "Long answer" is read. In a
+    synthetic edition the reference is the true value of all that a long answer may say; real data,
+    where `world` is None, have only their accepted answers. Raises `VragError` for "field-guide"
+    with real data.
+    """
+    if prompt == FIELD_GUIDE and world is None:
+        raise VragError(
+            f"prompt {FIELD_GUIDE!r}: the shipped answerers are asked in parts, which are known of"
+            " drawn editions alone. Take one of the paper's prompts."
+        )
+    found = {}
+    for name, whole in suite.items():
+        benchmark, contexts = modes.sample(whole), modes.modes(whole)
+        domain = str(next(iter(benchmark.queries.values())).metadata["domain"])
+        prompts = load_prompts(prompt, domain=domain, answer="long")
+        if prompt == FIELD_GUIDE and world is not None:
+            benchmark = world.with_reference_answers(benchmark)
+            found[name] = _in_parts(world, benchmark, contexts, prompts)
+        else:
+            found[name] = LongQuestions(
+                benchmark=benchmark, questions=benchmark, contexts=contexts, prompts=prompts
+            )
+    return found
+
+
+def _in_parts(
+    world: GroundTruth, benchmark: Benchmark, contexts: Sequence[Context], prompts: PromptSet
+) -> LongQuestions:
     parts = DecomposedBenchmark(benchmark, world.sub_questions)
-    contexts = parts.contexts(contexts)
-    return parts.join_answers(ask_models(models, parts.questions, contexts, answers_dir, **how))
+    return LongQuestions(
+        benchmark=benchmark,
+        questions=parts.questions,
+        contexts=parts.contexts(contexts),
+        prompts=prompts,
+        parts=parts,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +137,18 @@ class ClaimPipeline:
     truth: ClaimChecker | None
     """None for real data, where people's labels are the truth."""
 
-    def extract_and_check(self, answers: Answers) -> pd.DataFrame:
-        """Return one table of all data sets' answers: dataset, the columns of `check_answers`, and
-        true_sheet, the same sheet with the true labels; None where these are unknown.
+    def check(self, suite: Mapping[str, Benchmark], answers: pd.DataFrame) -> pd.DataFrame:
+        """Return the answers of all data sets (column dataset) with the columns of `check_answers`
+        and true_sheet, the same sheet with the true labels; None where these are unknown.
         """
         parts = []
-        for name, (benchmark, table) in answers.items():
+        for name, table in answers.groupby("dataset", sort=False):
+            benchmark = suite[str(name)]
             part = check_answers(benchmark, table, self.extractor, self.checker)
             true = pd.Series(None, index=part.index, dtype=object)
             if self.truth is not None:
                 true = check_answers(benchmark, table, self.extractor, self.truth)["sheet"]
-            parts.append(part.assign(dataset=name, true_sheet=true))
+            parts.append(part.assign(true_sheet=true))
         return pd.concat(parts, ignore_index=True)
 
 
@@ -214,9 +225,9 @@ class OracleClaims:
             Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(doc_ids))
             for query_id, setting, k, doc_ids in zip(*columns, strict=True)
         ]
-        what = (self.world, [self.model], row.benchmark, contexts, self.answers_dir)
-        how: dict[str, Any] = {"decoding": self.decoding, "hardware": self.hardware}
-        long = _ask_in_parts(*what, prompts=prompts_for(row.benchmark), **how)
+        asked = _in_parts(self.world, row.benchmark, contexts, prompts_for(row.benchmark))
+        how = {"decoding": self.decoding, "hardware": self.hardware}
+        long = asked.ask([self.model], self.answers_dir, **how)
         if set(long["model"]) != set(arm["model"]):
             raise VragError(
                 f"{row.name}: {arm['model'].iloc[0]} gave the short answers, {self.model!r} the"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -21,8 +22,18 @@ from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.generation.store import stored_field
 from vrag_kit.judging import Judge, judge_answers, load_judge
 from vrag_kit.judging.judge import CustomJudge
-from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.papers.mrag_suite.prompts import REASONING
+from vrag_kit.papers.mrag_suite.datasets import DATASETS, dataset_metric
+from vrag_kit.papers.mrag_suite.modes import ask_suite
+from vrag_kit.papers.mrag_suite.prompts import (
+    EXAMPLES,
+    REASONING,
+    SETTINGS,
+    SHORT_ANSWERS,
+    closed_book_prompts,
+    prompt_design,
+    suite_prompts,
+    with_confidence,
+)
 from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
 from vrag_kit.retrieval.hybrid import bm25_run
 from vrag_kit.synthetic.mrag_suite.opening import MRAG_BENCH, VISUAL_RAG
@@ -30,7 +41,7 @@ from vrag_kit.types import Benchmark, JsonView, ordered
 
 FIELD_GUIDE = "field-guide"
 """Value of the parameter `prompt` for the shipped answerers."""
-WITH_WORDS = tuple(name for name in paper.datasets.DATASETS if name not in (VISUAL_RAG, MRAG_BENCH))
+WITH_WORDS = tuple(name for name in DATASETS if name not in (VISUAL_RAG, MRAG_BENCH))
 """The data sets whose documents all have a text."""
 _ALONE = {"zero_shot": "no_image", "image": "several_images", "text": "text_passages"}
 """Setting → Visual-RAG's template; the others show images and passages."""
@@ -51,9 +62,9 @@ def load_prompts(
     from replies (`DecomposedBenchmark`). Raises `VragError` as `suite_prompts` does.
     """
     if prompt != FIELD_GUIDE:
-        return paper.prompts.suite_prompts(prompt, domain=domain, answer=answer, options=options)
+        return suite_prompts(prompt, domain=domain, answer=answer, options=options)
     both = PROMPTS.template("several_images").source + _PASSAGES
-    settings = {setting: _ALONE.get(setting, "both") for setting in paper.prompts.SETTINGS}
+    settings = {setting: _ALONE.get(setting, "both") for setting in SETTINGS}
     return PROMPTS.with_templates({"both": both}).with_settings(settings)
 
 
@@ -69,22 +80,21 @@ def load_prompts_by_dataset(prompt: str, suite: Mapping[str, Benchmark]) -> dict
 def load_prompt_sweep(
     layout: str, prompts: Sequence[str], suite: Mapping[str, Benchmark]
 ) -> dict[str, dict[str, PromptSet]]:
-    """Return the prompts of each data set by their names in `PROMPTS`, as `suite_prompts` has them.
-    With the `layout` "field-guide" they are the words that the shipped answerers know, with the
-    parts of the paper's prompt behind them: how it opens, the style of an answer, the reasoning.
+    """Return for each of `prompts`, names in `PROMPTS`, that of every data set, as `suite_prompts`
+    has it. With the `layout` "field-guide" they are the words that the shipped answerers know, with
+    the parts of the paper's prompt behind them: how it opens, the style of an answer, the
+    reasoning.
 
     These answerers read no other form, and were trained on none of the parts. Raises `VragError` as
     `suite_prompts` does.
     """
-    found = {}
-    for name, benchmark in suite.items():
+    found: dict[str, dict[str, PromptSet]] = {prompt: {} for prompt in prompts}
+    for prompt, (name, benchmark) in product(prompts, suite.items()):
         domain, options = _domain_and_options(benchmark)
-        found[name] = {
-            prompt: _with_parts(prompt, domain)
-            if layout == FIELD_GUIDE
-            else paper.prompts.suite_prompts(prompt, domain=domain, options=options)
-            for prompt in prompts
-        }
+        if layout == FIELD_GUIDE:
+            found[prompt][name] = _with_parts(prompt, domain)
+        else:
+            found[prompt][name] = suite_prompts(prompt, domain=domain, options=options)
     return found
 
 
@@ -97,11 +107,11 @@ def _domain_and_options(benchmark: Benchmark) -> tuple[str, bool]:
 
 def _with_parts(prompt: str, domain: str) -> PromptSet:
     """The guide's words with a prompt's parts at the end: before them they change no reply."""
-    design = paper.prompts.prompt_design(prompt)
+    design = prompt_design(prompt)
     known = load_prompts(FIELD_GUIDE, domain=domain)
     parts = (
         design.opening(domain),
-        paper.prompts.EXAMPLES[design.example],
+        EXAMPLES[design.example],
         REASONING[design.reasoning],
     )
     behind = "\n".join(filter(None, parts)) + "\n"
@@ -129,29 +139,23 @@ def ask_closed_book(
     answers_dir: Path | str,
     *,
     prompt: str,
-    decoding: JsonView | None = None,
-    hardware: JsonView | None = None,
-) -> dict[str, pd.DataFrame]:
-    """Ask models without evidence; returns the answers by data set, with the column confidence, in
-    [0, 1], NaN for none.
+    **how: JsonView | None,  # decoding and hardware
+) -> pd.DataFrame:
+    """Ask models without evidence; returns the answers to all data sets (`ask_suite`), with the
+    column confidence, in [0, 1], NaN for none.
 
     Models state their confidence in the form of `closed_book_prompts`. With the `prompt`
     "field-guide" the shipped answerers are asked in Visual-RAG's words: they cannot state it, and
     it is the probability of the whole reply (`PROBABILITY`).
     """
-    prompts = PROMPTS if prompt == FIELD_GUIDE else paper.prompts.closed_book_prompts()
+    by_guide = prompt == FIELD_GUIDE
+    prompts = dict.fromkeys(suite, PROMPTS if by_guide else closed_book_prompts())
     contexts = {name: zero_shot(benchmark) for name, benchmark in suite.items()}
-    what = (models, suite, contexts, answers_dir)
-    prompt_sets = dict.fromkeys(suite, prompts)
-    answers = paper.modes.ask_suite(
-        *what, prompt_sets=prompt_sets, decoding=decoding, hardware=hardware
-    )
-    if prompt != FIELD_GUIDE:
-        return {name: paper.prompts.with_confidence(table) for name, table in answers.items()}
-    return {
-        name: table.assign(confidence=stored_field(table, answers_dir, PROBABILITY).astype(float))
-        for name, table in answers.items()
-    }
+    answers = ask_suite(models, suite, contexts, prompts, answers_dir, **how)
+    if not by_guide:
+        return with_confidence(answers)
+    confidence = stored_field(answers, answers_dir, PROBABILITY)
+    return answers.assign(confidence=confidence.astype(float))
 
 
 def open_judges(
@@ -167,10 +171,10 @@ def open_judges(
     """
     judges = {}
     for name, benchmark in datasets.items():
-        if metric := paper.datasets.dataset_metric(name, benchmark):
+        if metric := dataset_metric(name, benchmark):
             judges[name] = load_judge(metric)
         else:
-            rubric = RUBRIC if name == VISUAL_RAG else paper.prompts.SHORT_ANSWERS
+            rubric = RUBRIC if name == VISUAL_RAG else SHORT_ANSWERS
             judges[name] = load_judge(judge, answers_dir, rubric=rubric, hardware=hardware)
     return judges
 
@@ -208,7 +212,7 @@ class TextOnlyEvaluation:
         found = {}
         for name, benchmark in datasets.items():
             few = benchmark.subset(self.sample(benchmark))
-            judge = load_judge(paper.datasets.dataset_metric(name, few) or "rule")
+            judge = load_judge(dataset_metric(name, few) or "rule")
             rows = {f"{name}, text only": few}
             if any(document.image for document in few.corpus.values()):
                 rows = {name: few, f"{name}, captions and snippets": captions_only(few)}

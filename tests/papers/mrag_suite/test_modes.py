@@ -9,11 +9,9 @@ import factories
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import to_percent
-from vrag_kit.analysis.strata import ALL
+from vrag_kit.analysis import cluster_means, per_query
 from vrag_kit.benchmarks import ImageFile, with_gold_evidence
 from vrag_kit.papers import mrag_suite as mrag
-from vrag_kit.papers import published
 from vrag_kit.synthetic.mrag_suite import open_judges
 from vrag_kit.types import Benchmark, Document, Query
 
@@ -51,14 +49,20 @@ DATASETS = {"VisRAG-Plot": small("plots"), "Own": small("own")}
 
 
 @pytest.fixture(scope="module")
-def judged() -> dict[str, pd.DataFrame]:
-    return judge(answers())
+def judged() -> pd.DataFrame:
+    return mrag.modes.training_strata(judge(answers()), DATASETS, [])
 
 
-def judge(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def judge(table: pd.DataFrame) -> pd.DataFrame:
     judges = open_judges("rule", DATASETS, "unused")
-    judged = mrag.modes.judge_suite(DATASETS, dict.fromkeys(DATASETS, table), judges)
-    return mrag.modes.training_strata(judged, DATASETS, [])
+    every = pd.concat([table.assign(dataset=name) for name in DATASETS], ignore_index=True)
+    return mrag.modes.judge_suite(DATASETS, every, judges)
+
+
+def means_of(strata: pd.DataFrame) -> pd.DataFrame:
+    """As 43 computes them."""
+    by = ["dataset", "metric", "model", "stratum", "setting"]
+    return cluster_means(per_query(strata, by=by), by)
 
 
 def test_questions_without_gold_and_gold_that_is_missing_are_named_and_counted() -> None:
@@ -79,25 +83,20 @@ def test_questions_without_gold_and_gold_that_is_missing_are_named_and_counted()
     ]
 
 
-def test_each_data_set_has_its_own_metric_or_the_judge_under_its_name(
-    judged: dict[str, pd.DataFrame],
-) -> None:
-    means = mrag.modes.mode_means(judged)
-    metrics = means.groupby("dataset")["metric"].unique()
-    assert list(metrics["VisRAG-Plot"]) == ["relaxed_accuracy", "abstention"]
-    assert list(metrics["Own"]) == ["score (rule)", "abstention"]
-    found = means.set_index(["dataset", "metric", "setting"])["value"]
+def test_each_data_set_has_its_own_metric_or_the_judges(judged: pd.DataFrame) -> None:
+    found = means_of(judged).set_index(["dataset", "metric", "setting"])["value"]
     plots = [found["VisRAG-Plot", "relaxed_accuracy", setting] for setting in SETTINGS]
     assert plots == pytest.approx([0, 0, 1 / 3, 2 / 3])
-    declined = [found["VisRAG-Plot", "abstention", setting] for setting in SETTINGS]
-    assert declined == pytest.approx([1 / 3, 0, 0, 0])
+    names = mrag.modes.mode_names(means_of(judged))
+    assert names["VisRAG-Plot"] == "VisRAG-Plot, relaxed accuracy"
+    assert names["Own"] == "Own, rule-based score"
 
 
 def test_a_question_that_two_modes_show_alike_is_in_no_difference_of_them(
-    judged: dict[str, pd.DataFrame],
+    judged: pd.DataFrame,
 ) -> None:
     """q0's gold evidence fills all places, in another order: no distractor is shown."""
-    plots = judged["VisRAG-Plot"].copy()
+    plots = judged[judged["dataset"] == "VisRAG-Plot"].copy()
     shown = {"distractors_only": ("d1", "d2"), "gt_plus_distractors": ("g1", "d1")}
     shown |= {"gt_only": ("g1",), "zero_shot": ()}
     full = {"gt_plus_distractors": ("g1", "g2"), "gt_only": ("g2", "g1")}
@@ -105,7 +104,7 @@ def test_a_question_that_two_modes_show_alike_is_in_no_difference_of_them(
         full.get(setting, shown[setting]) if query_id == "q0" else shown[setting]
         for setting, query_id in zip(plots["setting"], plots["query_id"], strict=True)
     ]
-    effects = mrag.modes.mode_effects({"VisRAG-Plot": plots}).set_index("setting")
+    effects = mrag.modes.mode_effects(plots).set_index("setting")
     assert effects["n"].to_dict() == {
         "gt_only": 3,
         "gt_plus_distractors": 2,
@@ -114,45 +113,18 @@ def test_a_question_that_two_modes_show_alike_is_in_no_difference_of_them(
 
 
 def test_effects_are_paired_and_corrected_for_all_data_sets(
-    judged: dict[str, pd.DataFrame],
+    judged: pd.DataFrame,
 ) -> None:
     effects = mrag.modes.mode_effects(judged)
     plots = effects[effects["dataset"] == "VisRAG-Plot"]
     told = zip(plots["setting"], plots["baseline"], plots["value"], strict=True)
     assert list(told) == [
-        ("gt_only", "zero_shot", pytest.approx(2 / 3)),
-        ("gt_plus_distractors", "gt_only", pytest.approx(-1 / 3)),
+        ("gt_only", "zero_shot", pytest.approx(200 / 3)),
+        ("gt_plus_distractors", "gt_only", pytest.approx(-100 / 3)),
         ("distractors_only", "zero_shot", 0.0),
     ]
     adds = effects[effects["setting"] == "gt_only"]
     assert list(adds["p_holm"]) == pytest.approx([min(1.0, 2 * p) for p in adds["p"]])
-
-
-def test_printed_numbers_stand_beside_where_the_paper_has_them(
-    judged: dict[str, pd.DataFrame],
-) -> None:
-    table = mrag.modes.compare_modes_to_paper(to_percent(mrag.modes.mode_means(judged)))
-    assert list(table.index.get_level_values("setting").unique()) == [
-        "no evidence",
-        "distractors only",
-        "gold and distractors",
-        "gold only",
-    ]
-    paper = published("mrag_suite", 5, dataset="VisRAG-Plot", setting="gt_only")["value"]
-    row = table.loc[("VisRAG-Plot", "relaxed_accuracy", ALL, "gold only")]
-    of_table_5 = row.filter(like="Table 5").iloc[0]
-    spread = f"{paper.min():.1f} to {paper.max():.1f}, median {paper.median():.1f} (6 models)"
-    assert of_table_5 == spread
-    nothing = table.loc[("VisRAG-Plot", "relaxed_accuracy", ALL, "no evidence")]
-    assert nothing.filter(like="Table").tolist() == ["–", "–", "–"]
-    assert table.loc["Own"].filter(like="Table").eq("–").all(axis=None)
-
-
-def test_a_data_set_is_named_with_its_own_metric(judged: dict[str, pd.DataFrame]) -> None:
-    means = mrag.modes.mode_means(judged).query("metric != 'abstention'")
-    names = mrag.modes.mode_names(means)
-    assert names["VisRAG-Plot"] == "VisRAG-Plot, relaxed accuracy"
-    assert names["Own"] == "Own, rule-based score"
 
 
 def test_strata_stand_apart_before_they_are_pooled(tmp_path: Path) -> None:
@@ -166,7 +138,7 @@ def test_strata_stand_apart_before_they_are_pooled(tmp_path: Path) -> None:
     for setting, words in said.items():
         table.loc[table["setting"] == setting, "answer"] = list(words)
     apart = mrag.modes.training_strata(judge(table), DATASETS, [model])
-    means = mrag.modes.mode_means(apart).query("setting == 'zero_shot' and metric != 'abstention'")
+    means = means_of(apart).query("setting == 'zero_shot'")
     found = means.set_index(["dataset", "stratum"])["value"]
     assert found["VisRAG-Plot"].to_dict() == {
         "in training data": 1.0,
@@ -176,9 +148,29 @@ def test_strata_stand_apart_before_they_are_pooled(tmp_path: Path) -> None:
     effects = mrag.modes.mode_effects(apart)
     gold = effects[effects["setting"] == "gt_only"].set_index(["dataset", "stratum"])["value"]
     assert gold["VisRAG-Plot"].to_dict() == {
-        "in training data": -1.0,
-        "not in training data": 1.0,
-        "all questions": pytest.approx(1 / 3),
+        "in training data": -100.0,
+        "not in training data": 100.0,
+        "all questions": pytest.approx(100 / 3),
     }
     drawn = mrag.modes.strata_or_pooled(means).query("dataset == 'VisRAG-Plot'")
     assert set(drawn["stratum"]) == {"in training data", "not in training data"}
+
+
+def test_gold_evidence_alone_is_at_most_so_many_of_each_modality(tmp_path: Path) -> None:
+    picture = ImageFile(tmp_path / "p.png")
+    texts = {f"t{n}": Document(doc_id=f"t{n}", text="red") for n in range(3)}
+    corpus = {**texts, "i": Document(doc_id="i", image=picture)}
+    gold = {"t2": 1, "t0": 1, "i": 1, "t1": 0}
+    benchmark = replace(small("mine"), corpus=corpus, qrels={"q0": gold, "q1": {"t1": 0}, "q2": {}})
+    found = mrag.modes.SuiteEvidence(retrievers={}, k={"image": 1, "text": 1}, cache_dir=tmp_path)
+    (context,) = found.gold(benchmark)
+    assert (context.query_id, context.setting) == ("q0", "gt_only")
+    assert context.doc_ids[0] == "i"
+    assert len(context.doc_ids) == 2
+
+
+def test_a_larger_sample_contains_a_smaller_one() -> None:
+    suite = {"mine": small("mine")}
+    few, more = (set(mrag.datasets.sample_per_dataset(suite, n)["mine"].queries) for n in (1, 2))
+    assert few < more
+    assert mrag.datasets.sample_per_dataset(suite, None) == suite

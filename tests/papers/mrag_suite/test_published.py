@@ -1,5 +1,5 @@
-"""MRAG-Suite's printed tables are read under one name a data set, and stand beside results
-of one's own; its twelve prompts have the words of Tables 10 to 12.
+"""MRAG-Suite's published tables have one name per data set and fit our results; its twelve prompts
+have the words of Tables 10 to 12.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from conftest import ROOT
 from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
@@ -16,7 +17,6 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers import published
-from vrag_kit.papers.mrag_suite.claims import DEFINITIONS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
 from vrag_kit.runner.params import read_parameters
 from vrag_kit.types import Benchmark, Document, Query
@@ -36,7 +36,7 @@ def test_every_table_names_its_data_sets_alike() -> None:
 def test_claim_tables_are_one_with_the_metrics_that_are_defined_twice() -> None:
     table = published("mrag_suite", [3, 14, 15])
     assert len(table) == 241 + 1008 + 432
-    assert set(table["metric"]) == set(DEFINITIONS)
+    assert set(table["metric"]) == set(paper.claims.PUBLISHED)
     assert set(table["modality"]) == {"all", "image", "text"}
     pairs = table[(table["modality"] != "all") & ~table["dataset"].isin(TEXT_ONLY)]
     # Claude's hallucination is printed as "41.4/0" there
@@ -98,31 +98,24 @@ def test_the_papers_models_are_told_as_a_range() -> None:
     assert paper.datasets.published_range(table)["WebQA"] == "13.4 to 28.7, median 19.7 (6 models)"
 
 
-def test_printed_definitions_stand_beside_both_families() -> None:
+def test_our_means_have_the_published_names_by_either_definition() -> None:
     rows = [
-        ("ragchecker", "recall", "all", 60.0),
         ("ragchecker", "hallucination", "image", 20.0),
         ("mm_ragchecker", "neutral_share", "image", 30.0),
+        ("mm_ragchecker", "evidence_utilization", "image", 40.0),
+        ("mm_ragchecker", "claim_recall", "all", 50.0),  # not the paper's equation 3
     ]
     means = pd.DataFrame(rows, columns=["family", "metric", "modality", "value"])
-    means = means.assign(dataset="WebQA", model="small")
-    means = means.assign(ci_low=means["value"] - 5, ci_high=90.0, n=12)
-    printed = {"Table 14": published("mrag_suite", 14, setting="gt_only")}
-    table = paper.claims.compare_claims_to_paper(
-        means, {"Table 3": published("mrag_suite", 3), **printed}
-    )
-    assert len(table) == 8 * 2  # WebQA's alone
-    first, second = "small: ragchecker", "small: mm_ragchecker"
-    halluc = table.loc[("WebQA", "hallucination", "image")]
-    assert halluc[first] == "20.0 [15.0, 90.0] (n = 12)"
-    assert halluc[second] == "30.0 [25.0, 90.0] (n = 12)"
-    # 46.2, 51.7, 57.6, 62.8, 64.0, 65.2
-    assert halluc["paper, Table 14"] == "46.2 to 65.2, median 60.2 (6 models)"
-    assert halluc["paper, Table 3"] == "26.6 to 64.5, median 62.8 (3 models)"
-    # recall looks at no evidence; self-knowledge is 0 by the paper's own equation
-    assert table.loc[("WebQA", "recall", "text"), first] == "60.0 [55.0, 90.0] (n = 12)"
-    assert table.loc[("WebQA", "self_knowledge", "image"), second] == "0 by the equation"
-    assert table.loc[("WebQA", "precision", "image"), second] == "–"
+    named = paper.claims.with_published_names(means).set_index(["metric", "definition"])["value"]
+    assert named.to_dict() == {
+        ("hallucination", "RAGChecker's"): 20,
+        ("hallucination", "the paper's equation"): 30,
+        ("context_precision", "the paper's equation"): 40,
+        ("vis_hit_at_k", "ours"): 40,
+    }
+    printed = {*published("mrag_suite", [3, 14, 15])["metric"]}
+    assert printed == set(paper.claims.PUBLISHED)
+    assert {*published("mrag_suite", 4)["metric"]} - {"txt_miss_rate"} == set(paper.claims.IN_PLACE)
 
 
 def test_a_suite_in_numbers_stands_beside_table_1() -> None:
@@ -137,20 +130,12 @@ def test_a_suite_in_numbers_stands_beside_table_1() -> None:
         corpus={"d": Document(doc_id="d", text="t")},
         qrels={"a": {}, "b": {}},
     )
-    table = paper.statistics.describe_suite({"Chart-MRAG": charts, "mine": charts})
+    table = paper.datasets.describe_suite({"Chart-MRAG": charts, "mine": charts})
     named = table[table["dataset"] == "Chart-MRAG"].set_index("metric")
     assert named.loc["n_full", ["value", "published"]].tolist() == [2, 4738]
     assert named.loc["avg_question_length", ["value", "published"]].tolist() == [4, 7]
     assert pd.isna(named.loc["avg_image_width_px", "value"])
     assert table[table["dataset"] == "mine"]["published"].isna().all()
-    beside = paper.statistics.statistics_table(table)
-    assert beside.loc["Chart-MRAG", ("questions", "reported")] == "4,738"
-    assert beside.loc["Chart-MRAG", ("kept by the filter", "reported")] == "2,720"
-    assert beside.loc["mine", ("questions", "reported")] == "–"
-    thirds = paper.statistics.statistics_table(
-        table.assign(value=table["value"].where(table["value"] != 4, 10 / 3))
-    )
-    assert thirds.loc["mine", ("words of a question, mean", "ours")] == "3.3"
 
 
 def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path: Path) -> None:
@@ -176,29 +161,18 @@ def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path
         name="mine", fingerprint="f", queries=queries, corpus=documents, qrels=qrels
     )
     width = (
-        paper.statistics.describe_suite({"mine": benchmark})
+        paper.datasets.describe_suite({"mine": benchmark})
         .set_index("metric")
         .loc["avg_image_width_px"]
     )
     assert (width["value"], width["n"]) == (40, 1)
-    assert paper.statistics.evidence_table({"mine": benchmark}).loc["mine"].to_dict() == {
-        "documents with a picture": "2",
-        "documents of text alone": "1",
-        "questions that need a picture": "0",
-        "questions that need a text": "1",
-        "questions that need both": "1",
-        "with gold claims": "1",
-        "with options": "1",
-        "without gold evidence": "1",
-        "of two hops or more": "1",
-        "documents that answer a question, mean": "1.0",
-        "groups": "1 groups",
-    }
+    counts = paper.datasets.evidence_table({"mine": benchmark}).loc["mine"]
+    assert counts.tolist() == [2, 1, 0, 1, 1, 1, 1, 1, 1, 1.0, "1 groups"]
 
 
 @pytest.mark.parametrize("name", ["one_gpu", "api", "paper"])
 def test_parameter_files_name_the_papers_data_sets_and_domains(name: str) -> None:
-    file = Path(__file__).parents[1] / "params" / "mrag_suite" / f"{name}.yaml"
+    file = ROOT / "params" / "mrag_suite" / f"{name}.yaml"
     suite = read_parameters(file)["mrag_suite"]
     assert tuple(suite) == paper.datasets.DATASETS
     for dataset, entry in suite.items():
