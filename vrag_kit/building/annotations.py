@@ -162,7 +162,7 @@ def read_annotation_files(
     files of one annotator.
     """
     current: list[Annotations] = []
-    for path in map(Path, paths):
+    for path in map(project_path, paths):
         if not path.exists():
             raise VragError(
                 f"{path}: nobody has ticked as {path.stem} yet. Open the notebook with the"
