@@ -6,7 +6,7 @@ from vrag_kit.analysis.abstention import (
     risk_coverage,
     selective_accuracy,
 )
-from vrag_kit.analysis.agreement import agreement, agreement_table, confusion_matrix
+from vrag_kit.analysis.agreement import agreement, agreement_table, associations, confusion_matrix
 from vrag_kit.analysis.comparisons import (
     broadcast_baseline,
     change_from_smallest_k,

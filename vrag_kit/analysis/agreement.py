@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -62,6 +63,26 @@ def association(
         statistic = partial(_kappa, **cells, linear=False)
     numbers = cluster_bootstrap(counts.to_numpy(), statistic, seed=seed, resamples=_RESAMPLES)
     return Estimate(*numbers, len(pairs), failed)
+
+
+def associations(
+    table: pd.DataFrame,
+    x: str,
+    y: str,
+    *,
+    measures: Sequence[str],
+    by: Sequence[str] = ("model",),
+    seed: int = 0,
+) -> pd.DataFrame:
+    """`association` of two columns of `table`, by each of `measures`, in each group: `by`, measure,
+    value, ci_low, ci_high, n, n_failed. Intervals are over the column group.
+    """
+    rows = []
+    for (key, part), measure in product(table.groupby(list(by), sort=False), measures):
+        found = association(part[x], part[y], part["group"], measure=measure, seed=seed)
+        rows.append((*key, measure, *found))
+    columns = [*by, "measure", "value", "ci_low", "ci_high", "n", "n_failed"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _kappa(tables: np.ndarray, x: np.ndarray, y: np.ndarray, *, linear: bool) -> np.ndarray:

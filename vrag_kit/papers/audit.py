@@ -97,7 +97,7 @@ def read_checks(paper: str, name: str = "checks") -> list[dict[str, str]]:
 
 def audit_rows(
     check: str,
-    table: int | str,
+    table: int | str | pd.Series,
     where: pd.DataFrame | Sequence[str],
     reported: object,
     recomputed: object,
@@ -108,15 +108,16 @@ def audit_rows(
     check, table, cell, reported, recomputed, tolerance, finding (one of `FINDINGS`), and an empty
     note.
 
-    Both numbers have that length, or are one for all. They agree within `exact`: half a unit of the
-    last published digit, plus a small margin. They are consistent with rounding within `rounding`,
-    what the rounding of the inputs allows, and contradict each other where they differ by more.
+    `table` is one for all rows, or a column. Both numbers have that length, or are one for all.
+    They agree within `exact`: half a unit of the last published digit, plus a small margin. They
+    are consistent with rounding within `rounding`, what the rounding of the inputs allows, and
+    contradict each other where they differ by more.
     """
     names = cell_labels(where) if isinstance(where, pd.DataFrame) else list(where)
     rows = pd.DataFrame(
         {
             "check": check,
-            "table": str(table),
+            "table": list(table.astype(str)) if isinstance(table, pd.Series) else str(table),
             "cell": names,
             "reported": np.asarray(reported, float),
             "recomputed": np.asarray(recomputed, float),

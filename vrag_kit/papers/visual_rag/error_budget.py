@@ -10,16 +10,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.means import ARM, column_means
 from vrag_kit.analysis.report_tables import format_ci
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
-from vrag_kit.judging.scale import Scale, scale_of
-from vrag_kit.plotting.images import answer_gallery
+from vrag_kit.judging.scale import scale_of
 from vrag_kit.plotting.panels import line_plot
 from vrag_kit.plotting.style import display_name
 from vrag_kit.tables import require_columns
-from vrag_kit.types import Benchmark, ordered
+from vrag_kit.types import Benchmark
 
 WON_BACK = "missed_gain"
 LOST_TOO = "missed_lost"
@@ -98,15 +96,15 @@ def error_budget(
     one, several = (table[f"gt_clue in {prompt}"] for prompt in ALONE_PROMPTS)
     given = several.mask(single, one)
     one, several = (table[f"first_clue in {prompt}"] for prompt in ALONE_PROMPTS)
-    in_words = several.mask(single, score)  # the answer is that to the clue alone
-    found = in_words if one_prompt else one
+    in_prompt = several.mask(single, score)  # the answer is that to the clue alone
+    found = in_prompt if one_prompt else one
     parts = pd.DataFrame(
         {
             WON_BACK: (given - score).mask(has_clue, 0.0),
             LOST_TOO: (scale.best - given).mask(has_clue, 0.0),
             MISREAD: (scale.best - found).where(has_clue, 0.0),
-            WORDED: (found - in_words).where(has_clue, 0.0),
-            DISTRACTORS: (in_words - score).where(has_clue, 0.0),
+            WORDED: (found - in_prompt).where(has_clue, 0.0),
+            DISTRACTORS: (in_prompt - score).where(has_clue, 0.0),
         }
     )
     missing = parts.isna().any(axis=1)  # counted where another question of the arm has values
@@ -115,8 +113,8 @@ def error_budget(
         parts[JUDGE_NOISE] = table["spread"]
     parts = parts.mask(missing | counted.groupby(table["query_id"]).transform("any"))
     budget = table[_KEYS].join(parts).melt(_KEYS, var_name="part")
-    spread = budget["part"] == JUDGE_NOISE
-    budget.insert(len(_KEYS) + 1, "metric", np.where(spread, "spread", "accuracy_lost"))
+    metric = np.where(budget["part"] == JUDGE_NOISE, "spread", "accuracy_lost")
+    budget.insert(len(_KEYS) + 1, "metric", metric)
     low = np.where(budget["part"].isin(NET), -scale.width, 0.0)
     absent = (budget["part"] == DISTRACTORS) & (budget["k"] == 1)
     absent |= (budget["part"] == WORDED) & one_prompt
@@ -178,103 +176,51 @@ def error_budget_figure(budget: pd.DataFrame, gold: str = "clue", note: str = ""
         height=1.9,
         title=f"The largest loss at k = {most['k']} is {size.replace(' [', ' points [')}: {where}",
         caption="Parts of the accuracy that answers to the first k images lost, of all questions."
-        f" Differences of two answers, counted net, are: {net};"
-        " below 0 the answer earns more than the one it is compared with. At k = 1 there are no"
-        f" distractors.{absent and f' Not drawn, 0 at every k: {absent}.'}{note}",
+        f" Net differences of two answers: {net}. Below 0 the answer scores higher than the one it"
+        " is compared with. At k = 1 there are no distractors."
+        f"{absent and f' Not drawn, 0 at every k: {absent}.'}{note}",
     )
 
 
 KINDS = ("correct", "partially correct", "abstained", "incorrect")
 _ORDER = ["incorrect", "abstained", "partially correct"]
-_PROMPT = ["model", "query_id", "setting", "k", "draw"]
-_CASE = ["question", "references", "answer", "outcome", "verdict", "score", "doc_ids", "answer_id"]
+_CASE = [
+    *("model", "query_id", "setting", "k", "draw", "question", "references", "answer", "outcome"),
+    *("verdict", "score", "doc_ids", "answer_id"),
+]
 
 
-def classify_answers(score: pd.Series, abstained: pd.Series, scale: Scale) -> pd.Series:
+def classify_answers(judged: pd.DataFrame) -> pd.Series:
     """Classifies every judged answer as one of `KINDS`; missing where there is no verdict.
 
     Correct has the best score, partially correct another above 0 (or above the scale's worst,
     where that is more); the rest abstains or is incorrect.
     """
-    kinds = pd.Series("incorrect", index=score.index)
-    kinds = kinds.mask(abstained > 0, "abstained")
+    score, scale = judged["score"], scale_of(judged)
+    kinds = pd.Series("incorrect", index=judged.index)
+    kinds = kinds.mask(judged["abstained"] > 0, "abstained")
     kinds = kinds.mask(score > scale.nothing, "partially correct")
     kinds = kinds.mask(score == scale.best, "correct")
     return kinds.where(score.notna())
 
 
 def error_cases(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """The answers to one clue (gt_clue) that are not fully correct, the incorrect ones first: the
-    columns model, query_id, setting, k, draw, question, references, answer, outcome, verdict,
-    score, doc_ids and answer_id, as far as `judged` has them; empty when all are correct.
+    """Selects the answers to one clue (gt_clue) that are not fully correct, the incorrect ones
+    first: the columns model, query_id, setting, k, draw, question, references, answer, outcome,
+    verdict, score, doc_ids and answer_id, as far as `judged` has them; empty when all are correct.
 
     references are the accepted answers, doc_ids the images as shown. Equal answers of a model to
-    the same question are one case (its first draw). Failed answers are left out: they are counted
-    elsewhere, with their reason.
+    the same question are one case (its first draw). Failed answers are left out.
     """
-    require_columns(judged, [*_PROMPT, "score", "abstained", "doc_ids"], "error_cases")
-    scale = scale_of(judged)
-    rows = judged[(judged["setting"] == "gt_clue") & (judged["score"] < scale.best)]
-    rows = rows.drop_duplicates(["model", "query_id", "answer"])
+    require_columns(judged, ["score", "abstained", "doc_ids"], "error_cases")
+    wrong = (judged["setting"] == "gt_clue") & (judged["score"] < scale_of(judged).best)
+    rows = judged[wrong].drop_duplicates(["model", "query_id", "answer"])
     queries = [benchmark.queries[query_id] for query_id in rows["query_id"]]
     rows = rows.assign(
-        outcome=classify_answers(rows["score"], rows["abstained"], scale),
+        outcome=classify_answers(rows),
         question=[query.text for query in queries],
         references=[" | ".join(query.answers) for query in queries],
     )
     rows = rows.sort_values(["query_id", "model"], kind="stable")
     rows = rows.sort_values("outcome", key=lambda each: each.map(_ORDER.index), kind="stable")
-    return rows[[name for name in (*_PROMPT, *_CASE) if name in rows]].reset_index(drop=True)
-
-
-def sample_cases(cases: pd.DataFrame, most: int, *, seed: int = 0) -> pd.DataFrame:
-    """Samples up to `most` cases, each of another question, in random order; the same for the same
-    seed.
-
-    Abstentions are left out: they claim nothing that an image could show.
-    """
-    claimed = cases[cases["outcome"] != "abstained"]
-    named = claimed[["query_id", "model", "setting", "k", "draw"]].astype(str)
-    rows = claimed.set_index(pd.Index(["/".join(row) for row in named.to_numpy()]))
-    drawn = rows.loc[list(ordered(rows.index, seed, "cases"))]
-    return drawn.drop_duplicates("query_id").head(most)
-
-
-def outcome_shares(judged: pd.DataFrame) -> pd.DataFrame:
-    """Share of the judged answers that are correct, partially correct, abstained or incorrect:
-    model, setting, k, outcome, metric, value in [0, 1], ci_low, ci_high, n, count.
-
-    n counts queries, count the answers of the kind. The shares of an arm add up to 1.
-    Intervals are over groups, with the draws of a query kept together.
-    """
-    known = judged[judged["score"].notna()]
-    kinds = classify_answers(known["score"], known["abstained"], scale_of(judged))
-    marked = known.assign(**{kind: (kinds == kind).astype(float) for kind in KINDS})
-    shares = column_means(marked, KINDS, by=ARM).rename(columns={"metric": "outcome"})
-    counts = marked.groupby(ARM, sort=False)[list(KINDS)].sum().astype(int).reset_index()
-    table = shares.merge(counts.melt(ARM, var_name="outcome", value_name="count"))
-    columns = ["value", "ci_low", "ci_high", "n", "count", "outcome", "metric"]
-    return table.assign(metric="share")[[*ARM, *columns]]
-
-
-def error_gallery(
-    benchmark: Benchmark, cases: pd.DataFrame, *, most: int = 8, seed: int = 0
-) -> Figure:
-    """Draws up to `most` of the cases (from `error_cases`), as `sample_cases` chooses them, each
-    with its first image: the model's answer above; the question, the accepted answers and the model
-    below.
-    """
-    chosen = sample_cases(cases, most, seed=seed)
-    kinds = cases["outcome"].value_counts().reindex(KINDS, fill_value=0)
-    counts = (
-        f"{kinds['incorrect']} incorrect and {kinds['partially correct']} partially correct answers"
-    )
-    return answer_gallery(
-        benchmark,
-        chosen,
-        most=most,
-        title=f"{len(chosen)} of the {len(cases) - kinds['abstained']} answers, in quotes, that"
-        " are not correct although the image shows the answer",
-        caption=f"""{benchmark.name}: {len(chosen)} of the {counts} (random sample, seed {seed}),
-        one a question; {kinds["abstained"]} more abstain.""",
-    )
+    return rows[[name for name in _CASE if name in rows]].reset_index(drop=True)

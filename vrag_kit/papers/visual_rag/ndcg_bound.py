@@ -83,19 +83,6 @@ def ndcg_bound(
     return math.nan if solution.status == 2 else -solution.fun  # 2: infeasible
 
 
-def ndcg_bounds(table: pd.DataFrame, *, clues: float) -> pd.DataFrame:
-    """Returns the published nDCG@30 of each retriever and its upper bounds, in percent. Columns:
-    retriever, given (the cells taken as given, see `GIVEN`), reported, bound.
-    """
-    at_30 = table[(table["metric"] == "ndcg") & (table["k"] == DEPTH)]
-    rows = []
-    for given, known in GIVEN.items():
-        for retriever, value in zip(at_30["retriever"], at_30["value"], strict=True):
-            bound = ndcg_bound(table, retriever, known, clues=clues)
-            rows.append((retriever, given, value, bound))
-    return pd.DataFrame(rows, columns=["retriever", "given", "reported", "bound"])
-
-
 def _printed(table: pd.DataFrame, retriever: str, known: Known) -> list[float]:
     """The cells `known` of a retriever."""
     printed = table[table["retriever"] == retriever].set_index(["metric", "k"])["value"]

@@ -4,6 +4,8 @@ paper's own data.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from vrag_kit.analysis.report_tables import ci_cells, report_table
@@ -37,8 +39,8 @@ tables.
 """
 
 
-def reported(table: int, **filters: Filter) -> pd.DataFrame:
-    """Returns a published table of the paper (`published`), in percent, with the intervals that its
+def reported(table: int | Sequence[int], **filters: Filter) -> pd.DataFrame:
+    """Returns published tables of the paper (`published`), in percent, with the intervals that its
     numbers allow: ci_low and ci_high over its queries (`with_binomial_interval`) and, for answers,
     ci_low_runs and ci_high_runs over its five runs (`with_uncertainty`).
     """

@@ -19,11 +19,10 @@ from vrag_kit.papers.visual_rag.error_budget import (
     JUDGE_NOISE,
     NET,
     PARTS,
+    classify_answers,
     error_budget,
     error_cases,
     first_clue_rank,
-    outcome_shares,
-    sample_cases,
 )
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Query
@@ -118,7 +117,7 @@ def test_the_parts_add_up_to_what_is_lost(cases: list[Case]) -> None:
         assert means[k] == pytest.approx(1 - accuracy)
 
 
-def as_a_slow_tale_tells_it(case: Case, place: int) -> dict[str, float]:
+def by_steps(case: Case, place: int) -> dict[str, float]:
     """What each part of one answer is, told step by step."""
     k, score = KS[place], case["scores"][place]
     lost = dict.fromkeys(PARTS, 0.0)
@@ -141,12 +140,12 @@ def as_a_slow_tale_tells_it(case: Case, place: int) -> dict[str, float]:
 @pytest.mark.slow
 @given(st.lists(CASE, min_size=1, max_size=6))
 @settings(max_examples=30, deadline=None)
-def test_each_part_is_one_answer_less_another_as_a_slow_tale_tells_it(cases: list[Case]) -> None:
+def test_each_part_is_one_answer_minus_another(cases: list[Case]) -> None:
     found = dict(list(budget_of(cases).groupby(["query_id", "k"])))
     for i, case in enumerate(cases):
         for place, k in enumerate(KS):
             parts = found[f"q{i}", k].set_index("part")["value"]
-            assert parts.to_dict() == pytest.approx(as_a_slow_tale_tells_it(case, place))
+            assert parts.to_dict() == pytest.approx(by_steps(case, place))
 
 
 def by_chance(seed: int) -> pd.DataFrame:
@@ -305,43 +304,11 @@ def test_error_cases_are_the_answers_not_fully_right_once_each_wrong_ones_first(
     assert error_cases(table[table["score"] == 1], b).empty
 
 
-def test_cases_are_drawn_by_a_seed_one_a_question_and_none_that_declines() -> None:
-    cases = pd.DataFrame(
-        {
-            "query_id": [f"q{i // 3}" for i in range(90)],
-            "outcome": ["incorrect", "abstained", "partially correct"] * 30,
-            "model": "m",
-            "setting": "gt_clue",
-            "k": 1,
-            "draw": range(90),
-        }
+def test_every_answer_is_of_one_kind_and_none_without_a_verdict() -> None:
+    scores = enumerate([1.0, 0.5, 0.0, 0.0, np.nan])
+    table = judged([(f"q{i}", "gt_clue", 1, score) for i, score in scores])
+    table["abstained"] = [0.0, 0.0, 0.0, 1.0, np.nan]
+    kinds = ["correct", "partially correct", "incorrect", "abstained", None]
+    assert classify_answers(table).astype(object).where(table["score"].notna(), None).tolist() == (
+        kinds
     )
-    drawn = sample_cases(cases, 8, seed=1)
-    assert len(drawn) == drawn["query_id"].nunique() == 8
-    assert "abstained" not in set(drawn["outcome"])
-    assert drawn.equals(sample_cases(cases.sample(frac=1, random_state=0), 8, seed=1))
-    others = [set(sample_cases(cases, 8, seed=seed)["query_id"]) for seed in range(20)]
-    assert len(set().union(*others)) == 30  # not the first ones: each has its chance
-    assert sample_cases(cases[cases["outcome"] == "abstained"], 8).empty
-
-
-def test_the_kinds_of_answers_add_up_to_one() -> None:
-    table = judged(
-        [
-            ("q0", "gt_clue", 1, 1.0),
-            ("q1", "gt_clue", 1, 0.5),
-            ("q2", "gt_clue", 1, 0.0),
-            ("q2", "gt_clue", 1, np.nan),
-        ]
-    )
-    kinds = outcome_shares(table)
-    assert kinds["value"].sum() == pytest.approx(1)
-    assert set(kinds["n"]) == {3}
-    assert dict(zip(kinds["outcome"], kinds["count"], strict=True))["abstained"] == 0
-    assert kinds["count"].sum() == 3  # the fourth has no verdict
-    assert dict(zip(kinds["outcome"], kinds["value"].round(3), strict=True)) == {
-        "correct": 0.333,
-        "partially correct": 0.333,
-        "abstained": 0.0,
-        "incorrect": 0.333,
-    }

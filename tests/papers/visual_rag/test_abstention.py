@@ -14,20 +14,16 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from vrag_kit.analysis import (
+    associations,
     mean_scores,
+    paired_differences,
     per_query,
     selective_accuracy,
 )
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag.abstention import (
-    change_over_k,
-    detect_abstention,
-    detector_agreement,
-    published_change_over_k,
-    with_uncertainty,
-)
+from vrag_kit.papers.visual_rag.abstention import detect_abstention, smallest_and_largest_k
 
 DECLINES, ANSWERS = "I don't know", "red"
 
@@ -70,21 +66,18 @@ def test_a_failed_question_has_neither_and_an_unreadable_verdict_no_mark() -> No
     np.testing.assert_array_equal(found["phrase_match"], [np.nan, 1.0])
 
 
+def agreement(judged: pd.DataFrame) -> pd.Series:
+    found = detect_abstention(judged)
+    return associations(found, "judge_flag", "phrase_match", measures=["kappa"]).iloc[0]
+
+
 def test_agreement_is_cohens_kappa_of_a_table_worked_by_hand() -> None:
-    row = detector_agreement(table(MIXED)).iloc[0]
-    assert row[["both", "only_flag", "only_phrase", "neither"]].tolist() == [2, 1, 1, 4]
+    row = agreement(table([*MIXED, (DECLINES, "", math.nan)]))
     # observed 6/8, by chance (3 · 3 + 5 · 5) / 64 = 34/64: (48/64 − 34/64) / (30/64) = 14/30
-    assert row["kappa"] == pytest.approx(14 / 30)
-    assert row["kappa"] == pytest.approx(
-        cohen_kappa_score([1, 1, 1, 0, 0, 0, 0, 0], [1, 1, 0, 1, 0, 0, 0, 0])
-    )
-    assert row["ci_low"] < row["kappa"] < row["ci_high"]
-    assert (row["n"], row["n_failed"]) == (8, 0)
-
-
-def test_agreement_leaves_out_answers_without_a_verdict_and_counts_them() -> None:
-    row = detector_agreement(table([*MIXED, (DECLINES, "", math.nan)])).iloc[0]
-    assert row["kappa"] == pytest.approx(14 / 30)
+    assert row["value"] == pytest.approx(14 / 30)
+    by_sklearn = cohen_kappa_score([1, 1, 1, 0, 0, 0, 0, 0], [1, 1, 0, 1, 0, 0, 0, 0])
+    assert row["value"] == pytest.approx(by_sklearn)
+    assert row["ci_low"] < row["value"] < row["ci_high"]
     assert (row["n"], row["n_failed"]) == (8, 1)
 
 
@@ -108,12 +101,10 @@ def test_with_the_rule_judge_the_detectors_part_only_where_a_trait_follows(
 
 
 def test_detectors_that_never_differ_agree_fully_without_an_interval() -> None:
-    row = detector_agreement(table([MIXED[0], MIXED[4]] * 4)).iloc[0]
-    assert row["kappa"] == 1
+    row = agreement(table([MIXED[0], MIXED[4]] * 4))
+    assert row["value"] == 1
     assert math.isnan(row["ci_low"])
-    assert math.isnan(
-        detector_agreement(table([MIXED[4]] * 4)).iloc[0]["kappa"]
-    )  # nobody declined: nothing to agree on
+    assert math.isnan(agreement(table([MIXED[4]] * 4))["value"])  # no abstention to agree on
 
 
 def test_the_accuracy_of_answers_given_leaves_out_what_was_declined() -> None:
@@ -161,52 +152,42 @@ def test_when_every_answer_declines_there_is_no_accuracy_of_answers_given() -> N
 
 
 def over_k(rates: dict[tuple[str, int], list[float]]) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            ("m", setting, k, f"q{i}", f"s{i}", value)
-            for (setting, k), values in rates.items()
-            for i, value in enumerate(values)
-        ],
-        columns=["model", "setting", "k", "query_id", "group", "value"],
-    )
+    parts = []
+    for (setting, k), values in rates.items():
+        numbers = [str(i) for i in range(len(values))]
+        part = pd.DataFrame({"query_id": numbers, "group": numbers, "value": values})
+        parts.append(part.assign(model="m", setting=setting, k=k))
+    return pd.concat(parts)
 
 
 def test_the_change_is_from_smallest_to_largest_k_of_a_setting_on_the_same_queries() -> None:
-    values = over_k(
-        {
-            ("zero_shot", 0): [1, 1, 1],
-            ("top_k", 1): [1, 1, 0],
-            ("top_k", 3): [0, 0, 0],
-            ("top_k", 20): [0, 1, math.nan],
-            ("one_in_k", 3): [0, 0.5, 0],
-            ("one_in_k", 5): [1, 1, 0],
-        }
-    )
-    change = change_over_k(values).set_index(["setting", "ks"])
-    assert set(change.index) == {
-        ("top_k", "1 to 20"),
-        ("one_in_k", "3 to 5"),
-    }  # zero-shot has one k only
-    assert change.loc[("top_k", "1 to 20"), ["value", "n"]].tolist() == [
-        -0.5,
-        2,
-    ]  # −1, 0; the third has no answer at 20
-    assert change.loc[("one_in_k", "3 to 5"), ["value", "n"]].tolist() == [0.5, 3]  # 1, 0.5, 0
+    rates: dict[tuple[str, int], list[float]] = {
+        ("zero_shot", 0): [1, 1, 1],
+        ("top_k", 1): [1, 1, 0],
+        ("top_k", 3): [0, 0, 0],
+        ("top_k", 20): [0, 1, math.nan],
+        ("one_in_k", 3): [0, 0.5, 0],
+        ("one_in_k", 5): [1, 1, 0],
+    }
+    ends = smallest_and_largest_k(over_k(rates), ["model", "setting"])
+    by = ["model", "setting", "ks"]
+    change = paired_differences(ends, arm="end", by=by, baseline="smallest k")
+    found = change.set_index(["setting", "ks"])[["value", "n"]].T.to_dict("list")
+    # top-k: −1, 0, and no answer at 20; 1-in-k: 1, 0.5, 0; zero-shot has one k only
+    assert found == {("top_k", "1 to 20"): [-0.5, 2], ("one_in_k", "3 to 5"): [0.5, 3]}
 
 
 def test_without_several_k_there_is_no_change() -> None:
-    assert change_over_k(over_k({("zero_shot", 0): [1, 0]})).empty
+    assert smallest_and_largest_k(over_k({("zero_shot", 0): [1, 0]}), ["model"]).empty
 
 
-def test_the_papers_change_is_that_of_its_table_8() -> None:
-    change = published_change_over_k(with_uncertainty(published("visual_rag", table=8))).set_index(
-        ["model", "setting"]
-    )
-    assert change.loc[("GPT-4o", "top_k"), "value"] == pytest.approx(10.70 - 58.02)
-    assert (
-        change.loc[("Pixtral", "one_in_k"), "ks"] == "3 to 15"
-    )  # the paper shows it at most 15 images
-    assert len(change) == 16
+def test_the_ends_of_table_8_are_those_of_each_model() -> None:
+    ends = smallest_and_largest_k(published("visual_rag", table=8), ["model", "setting"])
+    wide = ends.set_index(["model", "setting", "end"])
+    assert wide.loc[("GPT-4o", "top_k"), "value"].tolist() == [58.02, 10.70]
+    # the paper shows Pixtral at most 15 images
+    assert set(wide.loc[("Pixtral", "one_in_k"), "ks"]) == {"3 to 15"}
+    assert len(ends) == 2 * 16
 
 
 def test_a_rate_over_draws_is_averaged_by_query_first() -> None:

@@ -1,0 +1,316 @@
+"""The audit in `16_paper_audit` finds every contradiction that an independent audit of the paper
+lists, and planted ones, and nothing else. Sections are those of that audit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import audits
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import ROOT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vrag_kit.errors import VragError
+from vrag_kit.papers.audit import audit_rows, audit_summary, audit_table, contradictions
+from vrag_kit.papers.visual_rag.audit import published_tables, query_counts, run_statistics
+from vrag_kit.papers.visual_rag.gcue import published_gcue
+from vrag_kit.papers.visual_rag.ndcg_bound import GIVEN, MOST_CLUES, ndcg_bound
+from vrag_kit.retrieval import evaluate, make_run, mean_metrics
+
+TABLES = published_tables()
+NOTEBOOK = ROOT / "notebooks" / "visual_rag" / "16_paper_audit.ipynb"
+found = partial(audits.found, digits=3)
+AT_30, COUNTS = GIVEN.values()
+
+pytestmark = pytest.mark.slow
+
+
+def audit(tables: Mapping[int | str, pd.DataFrame], folder: Path) -> pd.DataFrame:
+    """The findings of the notebook's cells on the tables."""
+    names: dict[str, Any] = {"display": lambda *_: None}  # Any: what cells define
+    with mock.patch("vrag_kit.papers.visual_rag.audit.published_tables", return_value=tables):
+        for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
+            if cell.cell_type == "code":
+                exec(cell.source.removeprefix("%load_ext vrag_kit\n"), names)
+                names["figures_dir"] = str(folder)
+    checks: pd.DataFrame = names["found"]
+    return checks
+
+
+@pytest.fixture(scope="module")
+def checks(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    return audit(TABLES, tmp_path_factory.mktemp("figures"))
+
+
+def test_mean_and_deviation_of_the_runs_agree_with_a_hand_calculation() -> None:
+    cells = run_statistics(TABLES)
+    cell = cells.query("table == 15 and model == 'Phi4-MM' and k == 10").iloc[0]
+    # 40.24 + 41.00 + 37.97 + 39.57 + 36.63 = 195.41, mean 39.082; squares 1.340964 + 3.678724 +
+    # 1.236544 + 0.238144 + 6.012304 = 12.50668
+    assert cell["runs"] == (40.24, 41.00, 37.97, 39.57, 36.63)
+    assert cell[["mean", "sd", "sd_population"]].tolist() == pytest.approx(
+        [39.082, math.sqrt(12.50668 / 4), math.sqrt(12.50668 / 5)]
+    )
+    assert cell[["avg", "std"]].tolist() == [40.80, 1.034]
+
+
+def test_contradictions_of_the_runs_are_those_of_section_1_1(checks: pd.DataFrame) -> None:
+    assert found(checks, "average of the runs") == {
+        ("15", "Phi4-MM, one_in_k, k=10"): (40.80, 39.082),
+        ("15", "Phi4-MM, one_in_k, k=15"): (39.08, 40.402),
+        ("15", "Phi4-MM, one_in_k, k=20"): (37.25, 40.830),
+    }
+    assert found(checks, "standard deviation of the runs (n − 1)") == {
+        ("15", "Phi4-MM, one_in_k, k=10"): (1.034, 1.768),
+        ("15", "Phi4-MM, one_in_k, k=15"): (1.768, 1.316),
+    }
+    assert found(checks, "cells with identical runs") == {("15", "Pixtral, one_in_k, k=7"): (0, 1)}
+    assert found(checks, "Table 3 = average of the runs") == {}
+    assert found(checks, "standard deviations that match n, not n − 1") == {}
+
+
+def test_every_check_has_its_findings(checks: pd.DataFrame) -> None:
+    summary = audit_summary(checks).drop(columns="tables")
+    assert summary.T.to_dict("list") == {
+        "average of the runs": [99, 0, 6, 3],
+        "standard deviation of the runs (n − 1)": [100, 0, 6, 2],
+        "standard deviations that match n, not n − 1": [4, 0, 0, 0],
+        "cells with identical runs": [107, 0, 0, 1],
+        "Table 3 = average of the runs": [54, 0, 0, 0],
+        "the same cell in two tables": [29, 0, 4, 0],
+        "nDCG@1 = Hit@1": [3, 0, 0, 0],
+        "hit count@1 = Hit@1": [3, 0, 0, 0],
+        "count consistency (n = 374)": [85, 0, 0, 0],
+        "count consistency (n = 1,870)": [46, 8, 0, 0],
+        "share of clues from counts": [1, 0, 0, 0],
+        "number of hand-judged answers": [1, 0, 0, 0],
+        "number of queries": [3, 0, 4, 0],
+        "nDCG@30 under its upper bound": [0, 0, 0, 3],
+        "macro-F1 of the judge": [1, 0, 0, 1],
+        "text vs. tables": [37, 0, 0, 10],
+    }
+    table = audit_table(checks)
+    assert table["numbers"].sum() == len(checks) == 621
+    assert table["contradictions"].is_monotonic_decreasing
+    assert table.query("contradictions == 0")["largest difference"].isna().all()
+
+
+def test_what_is_missing_from_the_text_or_about_other_queries_is_not_comparable(
+    checks: pd.DataFrame,
+) -> None:
+    rows = checks.query("finding == 'not comparable'")
+    lost = rows[rows["check"] == "average of the runs"]["cell"]
+    assert list(lost) == [f"Claude, one_in_k, k={k}" for k in (3, 5, 7, 10, 15, 20)]
+    assert set(rows[rows["check"] == "the same cell in two tables"]["table"]) == {"6, 3"}
+    silent = rows[rows["check"] == "number of queries"].set_index("cell")["recomputed"]
+    assert silent.to_dict() == {
+        "iNat24": 371,
+        "zero_shot, rag_best": 266,
+        "m_gt": 266,
+        "m_in_k": 266,
+    }
+
+
+RUNS = st.lists(st.integers(0, 374), min_size=5, max_size=5)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(RUNS, min_size=1, max_size=20))
+def test_five_rounded_runs_of_whole_queries_never_contradict_their_average(
+    cells: list[list[int]],
+) -> None:
+    # published at two decimals: the runs, and the average of the runs as they were
+    names = {"model": "Phi4-MM", "setting": "one_in_k", "run": [1, 2, 3, 4, 5, None, None]}
+    names["statistic"] = [None] * 5 + ["avg", "std"]
+    parts = []
+    for k, hits in enumerate(cells, start=1):
+        shares = 100 * np.array(hits) / 374
+        values = [*shares.round(2), shares.mean().round(2), shares.std(ddof=1).round(3)]
+        parts.append(pd.DataFrame({**names, "k": k, "value": values}))
+    rows = run_statistics({**TABLES, 15: pd.concat(parts)}).query("table == 15")
+    averages = audit_rows("", 15, rows, rows["avg"], rows["mean"], 0.0051, 0.0101)
+    deviations = audit_rows("", 15, rows, rows["std"], rows["sd"], 0.0006, 0.0062)
+    assert len(averages) == len(cells)
+    assert contradictions(pd.concat([averages, deviations])).empty
+
+
+def test_gcue_is_computed_where_the_paper_only_draws_it() -> None:
+    table = published_gcue(TABLES[3], lambdas=[0.5]).set_index(["model", "k"])["value"]
+    assert len(table) == 46
+    for where, value in {  # section 1.5
+        ("Phi4-MM", 10): 0.409,
+        ("Qwen2.5VL", 15): 2.066,
+        ("Pixtral", 15): 0.353,
+        ("GPT-4o", 20): 0.870,
+        ("Gemini", 15): 1.047,
+        ("Claude", 3): 0.539,
+    }.items():
+        assert table[where] == pytest.approx(value, abs=5.1e-4)
+
+
+def test_no_wildcard_reading_of_partial_gives_the_published_macro_f1(checks: pd.DataFrame) -> None:
+    rows = checks.query("check == 'macro-F1 of the judge'")
+    assert rows["finding"].tolist() == ["contradicts", "agrees"]
+    assert rows["cell"].tolist() == ["9 label mappings with a wildcard", "12 label mappings"]
+    assert rows["recomputed"].tolist() == pytest.approx([0.9428, 0.9197], abs=5.1e-5)
+
+
+def test_the_statements_that_the_tables_do_not_bear_out_are_those_of_section_1_6(
+    checks: pd.DataFrame,
+) -> None:
+    rows = contradictions(checks).query("check == 'text vs. tables'")
+    assert sorted(zip(rows["table"], rows["cell"], strict=True)) == [
+        ("2", "BGE"),
+        ("3", "Claude"),
+        ("3", "GPT-4o"),
+        ("3", "Gemini"),
+        ("6", "GPT-4o, m=1"),
+        ("6", "Qwen2.5VL, m=2"),
+        ("8", "Claude, one_in_k"),
+        ("8", "Claude, top_k"),
+        ("8", "Llama3.2-V"),
+        ("8", "Qwen2.5VL, one_in_k"),
+    ]
+    hit = rows.query("cell == 'BGE'").iloc[0]
+    assert round(hit["recomputed"], 2) == 16.04
+    assert hit["note"].endswith("expected 16.5 to 18.5")
+
+
+@pytest.mark.parametrize(
+    ("table", "names", "best", "fits", "second"),
+    [  # section 1.7
+        (6, ["zero_shot", "rag_best", "m_gt"], 266, 13, 4),
+        (6, ["m_in_k"], 266, 6, 4),
+        (5, ["iNat21"], 374, 7, 3),
+        (5, ["iNat24"], 371, 6, 2),
+    ],
+)
+def test_percentages_reveal_their_number_of_queries(
+    table: int, names: list[str], best: int, fits: int, second: int
+) -> None:
+    rows = TABLES[table][TABLES[table]["setting" if table == 6 else "dataset"].isin(names)]
+    counts = query_counts(rows["value"])
+    assert (*counts.loc[0, ["n", "fits"]], counts.loc[1, "fits"]) == (best, fits, second)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(200, 375), st.integers(0, 10**6))
+def test_a_number_of_queries_fits_all_means_over_so_many(n: int, seed: int) -> None:
+    means = 100 * np.random.default_rng(seed).integers(0, 2 * n, 8) / (2 * n)
+    counts = query_counts(pd.Series(means.round(2))).set_index("n")
+    assert counts.loc[n, "fits"] == 8
+    # steps of 0.25, and 0.0102 of each rounds to a multiple
+    assert counts.loc[200, "by_chance"] == pytest.approx(8 * 0.0102 / 0.25)
+
+
+def test_planted_errors_are_found_and_nothing_else_changes(
+    checks: pd.DataFrame, tmp_path: Path
+) -> None:
+    tables = {name: table.copy() for name, table in TABLES.items()}
+    clip = tables[2] = tables[2].query("retriever == 'CLIP'").reset_index(drop=True)
+    keys = ["check", "table", "cell"]
+    rows = contradictions(checks)
+    before = set(map(tuple, rows[~rows["cell"].isin(["BGE", "VLM2Vec"])][keys].to_numpy()))
+    for number, place, wrong in (
+        (16, "model == 'Claude' and k == 7 and statistic == 'std'", 1.389),
+        (7, "setting == 'one_in_k' and k == 15", 49.75),
+        (2, "metric == 'hit' and k == 10", 67.60),
+        (2, "metric == 'ndcg' and k == 30", 30.0),  # this one could be
+    ):
+        tables[number].loc[tables[number].query(place).index, "value"] = wrong
+    assert (clip["value"] == 30.0).any()
+    tables[9].loc[0, "count"] += 1
+    runs = tables[14]["run"].notna()
+    copied = tables[14].loc[runs & (tables[14]["model"] == "GPT-4o"), "value"].to_numpy()
+    tables[14].loc[runs & (tables[14]["model"] == "Gemini"), "value"] = copied
+    after = set(map(tuple, contradictions(audit(tables, tmp_path))[keys].to_numpy()))
+    assert before - after == {("nDCG@30 under its upper bound", "2", "CLIP")}
+    assert after - before == {
+        ("standard deviation of the runs (n − 1)", "16", "Claude, one_in_k, k=7"),
+        ("the same cell in two tables", "7, 3", "Qwen2.5VL, one_in_k, k=15"),
+        ("count consistency (n = 374)", "2", "CLIP, k=10"),
+        ("number of hand-judged answers", "9", "sum of the matrix"),
+        ("average of the runs", "14", "Gemini, gt_clue"),
+        ("standard deviation of the runs (n − 1)", "14", "Gemini, gt_clue"),
+        ("cells with identical runs", "14", "Gemini, gt_clue"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("known", "clues", "expected"),
+    [
+        (AT_30, 16.19, 38.2),
+        (AT_30, None, 40.0),
+        ([*AT_30[:2], ("ndcg", 1)], 16.19, 44.0),
+        (AT_30[1:], 16.19, 57.0),
+        ([AT_30[0], *AT_30[2:]], 16.19, 41.1),
+    ],
+)
+def test_the_bound_on_ndcg_is_that_of_an_independent_programme(
+    known: list[tuple[str, int]], clues: float | None, expected: float
+) -> None:
+    bound = ndcg_bound(TABLES[2], "CLIP", known, clues=clues, most=250)
+    assert bound == pytest.approx(expected, abs=0.07)  # ours lets numbers move by their rounding
+
+
+def test_the_bound_hardly_depends_on_how_many_clues_a_query_may_have() -> None:
+    for known, change in ((AT_30, 0.001), (COUNTS, 0.2)):
+        few, default, many = (
+            ndcg_bound(TABLES[2], "CLIP", known, clues=16.19, most=most)
+            for most in (75, MOST_CLUES, 250)
+        )  # 75: a quarter of 300 images
+        assert few <= default + 1e-6 <= many + 2e-6 <= few + change
+
+
+def cells(**values: float) -> pd.DataFrame:
+    """A Table 2 of one retriever: cells(recall_30=50.0)."""
+    rows = [("r", *name.rsplit("_", 1), value) for name, value in values.items()]
+    return pd.DataFrame(rows, columns=["retriever", "metric", "k", "value"]).astype({"k": int})
+
+
+def test_the_bound_agrees_with_a_case_worked_by_hand() -> None:
+    # one clue a query, found in half of them; at rank 1 in a fifth. The other 30 % are best at
+    # rank 2: 20 + 30 / log2(3) = 38.928
+    known = [("recall", 30), ("ndcg", 1)]
+    bound = partial(ndcg_bound, retriever="r", known=known, clues=None, most=1)
+    half = bound(cells(recall_30=50.0, ndcg_1=20.0))
+    assert half == pytest.approx(20 + 30 / math.log2(3), abs=0.011)
+    all_found = ndcg_bound(cells(recall_30=100.0), "r", known[:1], clues=None, most=20)
+    assert all_found == pytest.approx(100)
+    # more at rank 1 than found at all
+    assert math.isnan(bound(cells(recall_30=10.0, ndcg_1=20.0)))
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10**6))
+def test_no_ranking_exceeds_the_bound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    noise, qrels, rows = rng.uniform(0, 3), {}, []
+    for query, clues in enumerate(rng.integers(1, 20, 15)):
+        qrels[f"q{query}"] = {f"d{doc}": int(doc < clues) for doc in range(60)}
+        labels = qrels[f"q{query}"].items()
+        rows += [(f"q{query}", doc, label + noise * rng.random()) for doc, label in labels]
+    means = mean_metrics(evaluate(make_run(rows), qrels)).assign(retriever="r")
+    exact = means.assign(value=means["value"] * np.where(means["metric"] == "hit_count", 1, 100))
+    mean_clues = round(float(np.mean([sum(labels.values()) for labels in qrels.values()])), 2)
+    reached = exact.query("metric == 'ndcg' and k == 30")["value"].iloc[0]
+    for known in GIVEN.values():
+        bound = ndcg_bound(exact.round(2), "r", known, clues=mean_clues, most=20)
+        assert bound >= reached - 1e-6
+
+
+def test_what_the_bound_cannot_use_is_named() -> None:
+    with pytest.raises(VragError, match=r"hit@5 of 'CLIP'; expected recall, hit_count or ndcg"):
+        ndcg_bound(TABLES[2], "CLIP", [("recall", 30), ("hit", 5)], clues=None)
+    with pytest.raises(VragError, match=r"recall@7 of 'CLIP'"):
+        ndcg_bound(TABLES[2], "CLIP", [("recall", 7)], clues=None)
