@@ -201,7 +201,7 @@ def classify_answers(judged: pd.DataFrame) -> pd.Series:
     kinds = kinds.mask(judged["abstained"] > 0, "abstained")
     kinds = kinds.mask(score > scale.nothing, "partially correct")
     kinds = kinds.mask(score == scale.best, "correct")
-    return kinds.where(score.notna())
+    return kinds.where(score.notna()).rename("outcome")
 
 
 def error_cases(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
