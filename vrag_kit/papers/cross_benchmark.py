@@ -202,6 +202,7 @@ ACROSS: Mapping[str, Metric] = {
     **{name: partial(_answer_metric, metric=name) for name in OWN_METRICS},
 }
 """Metric → the function that computes it on any benchmark."""
+_GENERAL = [*_JUDGED, "gcue", "evidence_hit_rate", *_CLAIM_METRICS]
 
 
 def _of_conversations(row: JudgedBenchmark, metric: str) -> Row:
@@ -283,21 +284,20 @@ def cross_benchmark_scores(answered: Sequence[JudgedBenchmark]) -> pd.DataFrame:
     return table
 
 
-def availability_table(
-    table: pd.DataFrame, names: Mapping[str, str]
-) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Formats the metrics of `names` (metric → column) of `cross_benchmark_scores`, benchmarks
-    down, with the n of accuracy. Cells read "62 [51, 71]", or "– a" without a value; also
-    returns the reasons (letter → reason).
+def availability_table(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Formats the metrics of `cross_benchmark_scores` that any benchmark can have (`_GENERAL`),
+    benchmarks down, with the n of accuracy. Cells read "62 [51, 71]", or "– a" without a value;
+    also returns the reasons (letter → reason).
     """
-    shown = table[table["metric"].isin(list(names))]
+    shown = table[table["metric"].isin(_GENERAL)]
     reasons = dict(zip(filter(None, shown["reason"].unique()), ascii_lowercase, strict=False))
     cells = ci_cells(shown, decimals=0).where(shown["unit"] == "percent")
     cells = cells.fillna(ci_cells(shown, decimals=2))
     cells = cells.where(shown["reason"] == "", "– " + shown["reason"].map(reasons).fillna(""))
     asked = shown[shown["metric"] == "accuracy"].set_index(["benchmark", "model"])
     wide = report_table(shown, rows=["benchmark", "model"], columns=["metric"], cells=cells)
-    wide = wide[list(names)].rename(columns=names).rename_axis(columns=None)
+    wide = wide[_GENERAL].rename(columns=lambda name: name.replace("_", " "))
+    wide = wide.rename(columns={"gcue": f"gCUE, λ = {_LAMBDA:g}"}).rename_axis(columns=None)
     wide.insert(0, "n", asked["n"].astype(str) + asked["unit_of_n"].radd(" "))
     return wide, {letter: reason for reason, letter in reasons.items()}
 

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 
+import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis.comparisons import holm_by_family
@@ -21,7 +25,18 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.papers.published import Filter, published_gains
 from vrag_kit.papers.sources import DataSource
+from vrag_kit.plotting.panels import Series, draw_interval, interval_handles
+from vrag_kit.plotting.style import (
+    DARK,
+    GREY,
+    LIGHT,
+    SMALL,
+    new_figure,
+    set_axes_height,
+    set_caption,
+)
 from vrag_kit.tables import style_table
+from vrag_kit.workspace import path as project_path
 
 SUPPORTED = "supported"
 CONTRADICTED = "contradicted"
@@ -36,6 +51,15 @@ STATEMENT_COLUMNS = [
     *("value", "ci_low", "ci_high", "n", "unit", "expected", "p", "p_holm", "verdict"),
 ]
 """Columns of the statement checks that a notebook saves."""
+_NO_VERDICT = "no verdict (other data, or at chance)"
+_COLORS = {
+    SUPPORTED: "#2E8B57",
+    COMPATIBLE: "#8BD3F7",
+    UNDECIDED: GREY,
+    CONTRADICTED: "#C8501E",
+    _NO_VERDICT: DARK,
+}
+"""Colours of a figure's verdicts."""
 _SUMMARY = ["statement", "section", "verdict", "numbers", "source", "reported"]
 _ESTIMATE = ["value", "ci_low", "ci_high"]
 _LEVEL = 0.05
@@ -267,6 +291,68 @@ def show_statements(claims: pd.DataFrame) -> Styler:
     rows = ["statement", "measured", "expected", "system", "stratum"]
     table = table.sort_values(["statement", "system"], kind="stable")
     return style_table(table[[*rows, *columns]].fillna("").set_index(rows))
+
+
+def load_statement_checks(folder: Path | str) -> pd.DataFrame:
+    """Loads the checks that notebooks saved below `folder` (<paper>/NN_claims.csv): paper,
+    `STATEMENT_COLUMNS`, low and high (the expected range, ±inf where it is open). Empty if
+    nothing was saved.
+    """
+    files = sorted(project_path(folder).glob("*/[0-9][0-9]_claims.csv"))
+    tables = [pd.read_csv(file).assign(paper=file.parent.name) for file in files]
+    empty = pd.DataFrame(columns=["paper", *STATEMENT_COLUMNS, "low", "high"])
+    checks = pd.concat([empty, *tables]) if tables else empty
+    known = {paper: load_statements(paper) for paper in checks["paper"].unique()}
+    ranges = [
+        next((each.low, each.high) for each in known[paper] if each.name == name)
+        for paper, name in zip(checks["paper"], checks["statement_id"], strict=True)
+    ]
+    checks[["low", "high"]] = np.array(ranges, float).reshape(-1, 2)
+    return checks.reset_index(drop=True)
+
+
+def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str) -> Figure:
+    """Draws each row of `load_statement_checks`, at least one, with its interval on the expected
+    range; papers under headings, in the order of `names` (folder → name). Shares and differences
+    are in points, correlations × 100. Verdicts, which only a paper's own data have, are colours.
+    """
+    rows = checks.sort_values(
+        "paper", key=lambda paper: paper.map(list(names).index), kind="stable"
+    )
+    rows = rows.reset_index(drop=True)
+    ends = [*_ESTIMATE, "low", "high"]
+    rows[ends] = rows[ends].mul(np.where(rows["unit"].isna(), 100, 1), axis=0).astype(float)
+    verdicts = rows["verdict"].where(rows["verdict"].isin(list(_COLORS)), _NO_VERDICT)
+    at = 1 + np.arange(len(rows)) + rows.groupby("paper", sort=False).ngroup().to_numpy()
+    finite = rows[ends].where(np.isfinite(rows[ends])).stack()
+    left, right = finite.min() - 2, finite.max() + 2
+    figure, axes = new_figure(height=5)
+    axis = axes[0][0]
+    low, high = rows["low"].clip(lower=left), rows["high"].clip(upper=right)
+    axis.barh(at, high - low, left=low, height=0.8, color=LIGHT, linewidth=0, zorder=0)
+    for verdict, part in rows.groupby(verdicts, sort=False):
+        draw_interval(axis, at[part.index], part, Series(_COLORS[str(verdict)]), flat=True)
+    axis.axvline(0, color=DARK, linewidth=0.8, zorder=1)
+    for place, row in zip(at, rows.to_dict("records"), strict=True):
+        words = f"{row['system']}, {row['stratum']}, n = {row['n']:,.0f}"
+        right_of = axis.get_yaxis_transform()
+        axis.text(1.01, place, words, transform=right_of, va="center", size=SMALL, color=DARK)
+    labels = rows["statement_id"].str.replace("_", " ")
+    labels = labels.mask(rows["statement_id"].eq(rows["statement_id"].shift()), "")
+    first = ~rows["paper"].duplicated()
+    heads = [names[paper] for paper in rows.loc[first, "paper"]]
+    axis.set_yticks([*(at[first] - 1), *at], [*heads, *labels])
+    for text in axis.get_yticklabels()[: len(heads)]:
+        text.set_fontweight("bold")
+    axis.set(xlim=(left, right), ylim=(at[-1] + 0.6, -0.6))
+    axis.grid(visible=False, axis="y")
+    figure.supxlabel("Percentage points (correlations: × 100)", fontsize=8)
+    expected = Patch(color=LIGHT, label="range of the paper's statement")
+    colors = {verdict: _COLORS[verdict] for verdict in verdicts.unique()}
+    marks = [Line2D([], [], color=hue, marker="o", label=name) for name, hue in colors.items()]
+    set_caption(figure, title, "", [expected, *interval_handles([rows]), *marks])
+    set_axes_height(figure, axis, 0.155 * (at[-1] + 1))
+    return figure
 
 
 def summarise_statements(

@@ -35,7 +35,6 @@ def outcome_bars(
     beside: str = "",
     xlabel: str = "Answers (%)",
     unit: str = "answers",
-    width: float = PAGE,
     title: str = "",
     caption: str = "",
 ) -> Figure:
@@ -51,7 +50,7 @@ def outcome_bars(
     bars = list(shares[keys].drop_duplicates().itertuples(index=False, name=None))
     apart = not panels and shares["n"].nunique() > 1  # n then is in the rows
     height = 0.24 * len(bars) + 1.0
-    figure, axes = new_figure(1, len(found), width=width, height=height, sharey=True, sharex=True)
+    figure, axes = new_figure(1, len(found), height=height, sharey=True, sharex=True)
     colors = colors or series_colors("metric", list(outcomes))
     for name, axis in zip(found, axes[0], strict=True):
         panel = shares[shares[panels].astype(str) == name] if panels else shares
@@ -97,7 +96,6 @@ def confusion_plot(
     truth: str,
     predicted: str,
     unit: str = "answers",
-    width: float = PAGE,
     title: str = "",
     caption: str = "",
 ) -> Figure:
@@ -106,7 +104,7 @@ def confusion_plot(
     """
     across = min(3, len(matrices))
     down = -(-len(matrices) // across)
-    figure, axes = new_figure(down, across, width=width, height=2.1 * down + 0.5)
+    figure, axes = new_figure(down, across, height=2.1 * down + 0.5)
     for axis in axes.flat[len(matrices) :]:
         axis.remove()
     for axis, (name, matrix) in zip(axes.flat, matrices.items(), strict=False):
@@ -115,7 +113,7 @@ def confusion_plot(
         axis.imshow(shares, cmap="Blues", vmin=0, vmax=1.8, aspect="auto")
         for (row, column), count in np.ndenumerate(counts):
             axis.text(column, row, f"{count:,.0f}", ha="center", va="center", fontsize=8)
-        axis.set_title(fit(f"{name} · n = {counts.sum():,.0f} {unit}", width / across - 0.5, 8))
+        axis.set_title(fit(f"{name} · n = {counts.sum():,.0f} {unit}", PAGE / across - 0.5, 8))
         axis.set_xticks(range(matrix.shape[1]), [display_name(each) for each in matrix.columns])
         axis.set_yticks(range(matrix.shape[0]), [display_name(each) for each in matrix.index])
         axis.grid(visible=False)

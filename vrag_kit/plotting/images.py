@@ -42,7 +42,6 @@ class Tile:
 def image_grid(
     rows: Mapping[str, Sequence[Tile]],
     *,
-    width: float = PAGE,
     height: float = 0.0,
     title: str = "",
     caption: str = "",
@@ -51,13 +50,13 @@ def image_grid(
     high; as high as its images are wide for 0.
     """
     across = max(1, max(map(len, rows.values()), default=1))
-    room = (width - 0.4) / across - 0.1
+    room = (PAGE - 0.4) / across - 0.1
     lines = [fit(tile.below, room).count("\n") for tile in chain(*rows.values()) if tile.image]
     text = 0.13 * (1 + max(lines, default=-1))
     high = height or min(room, 1.5) + 0.3 + text
     tall = (high + 0.15) * len(rows) + 0.45
     apart = {"hspace": 0.12}  # between the text of a row and the next row's, in rows
-    figure, axes = new_figure(len(rows), across, width=width, height=tall, gridspec_kw=apart)
+    figure, axes = new_figure(len(rows), across, height=tall, gridspec_kw=apart)
     for line, (label, tiles) in zip(axes, rows.items(), strict=True):
         for axis in line:
             axis.set(xticks=[], yticks=[], frame_on=False)

@@ -205,7 +205,6 @@ def point_plot(
     reference: Mapping[str, float] = MappingProxyType({}),
     limits: tuple[float | None, float | None] = (0, None),
     unit: str = "questions",
-    width: float = PAGE,
     height: float = 2.4,
     title: str = "",
     caption: str = "",
@@ -216,11 +215,11 @@ def point_plot(
     `reported` are a paper's means with the columns `x`, value and perhaps `panels`: open grey
     diamonds. `reference` are dashed lines, name → value, such as chance.
     """
-    figure, axes = _panels(table, panels, names, width, height, unit)
+    figure, axes = _panels(table, panels, names, PAGE, height, unit)
     looks = _looks(table, color, style, names)
     places = {value: place for place, value in enumerate(_order(table, x, names))}
     across = 2 if len(axes) == 4 else min(3, len(axes))
-    room = width / across / len(places) - 0.1
+    room = PAGE / across / len(places) - 0.1
     ticks = [fit(display_name(value, names), room, 7.5) for value in places]
     for name, axis in axes.items():
         mine, shown = _in_panel(table, panels, name), _in_panel(reported, panels, name)
@@ -259,7 +258,6 @@ def forest_plot(
     reported: pd.DataFrame | None = None,
     limits: tuple[float | None, float | None] = (None, None),
     unit: str = "questions",
-    width: float = PAGE,
     title: str = "",
     caption: str = "",
 ) -> Figure:
@@ -282,7 +280,7 @@ def forest_plot(
     tallest = 0.03 + 0.13 * max((1 + label.count("\n") for _, label in lines), default=1)
     high = sum(max(tallest, 0.085 * len(looks) + 0.05) if line else 0.2 for line, _ in lines)
     count = len(_order(table, panels, names)) if panels else 1
-    figure, axes = _panels(table, panels, names, width, high + 1, "", wrap=max(3, count))
+    figure, axes = _panels(table, panels, names, PAGE, high + 1, "", wrap=max(3, count))
     places = {line: place for place, (line, _) in enumerate(lines) if line}
     for name, axis in axes.items():
         mine, shown = _in_panel(table, panels, name), _in_panel(reported, panels, name)
@@ -298,7 +296,7 @@ def forest_plot(
         axis.axvline(0, color=DARK, linewidth=0.8, zorder=1)
         head = _operands(mine, panels, names, display_name(name, names) if panels else "")
         head += f" · {count_label(mine['n'], unit)}" if apart else ""
-        axis.set_title(fit(head, (width - 2.6) / len(axes), 8))
+        axis.set_title(fit(head, (PAGE - 2.6) / len(axes), 8))
         axis.set_ylim(len(lines) - 0.4, -0.6)
         axis.grid(visible=False, axis="y")
     first = next(iter(axes.values()))

@@ -23,10 +23,10 @@ from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
-from vrag_kit.plotting.save_table import latex_text
+from vrag_kit.plotting.save_table import latex_text, plain_cells
 from vrag_kit.plotting.style import GREY, SMALL
 from vrag_kit.retrieval.runs import NAME
-from vrag_kit.workspace import display_path, portable_path
+from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
 
 _CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">\s*(.*?)\s*</clipPath>', re.DOTALL)
@@ -92,24 +92,6 @@ def add_provenance(data: pd.DataFrame, judge: str, found_by: Mapping[str, Finder
 
 def _name(finder: Finder) -> str:
     return finder if isinstance(finder, str) else str(finder.attrs.get(NAME, ""))
-
-
-def plain_cells(data: pd.DataFrame) -> pd.DataFrame:
-    """Converts lists in cells to text, their parts joined by " | ". Parts that are paths become
-    relative to the project, or file names where they lie elsewhere.
-    """
-    held = [name for name in data if data[name].map(_has_parts).any()]
-    return data.assign(**{str(name): data[name].map(_plain) for name in held})
-
-
-def _has_parts(cell: object) -> bool:
-    return isinstance(cell, list | tuple)
-
-
-def _plain(cell: object) -> object:
-    if not isinstance(cell, list | tuple):
-        return cell
-    return " | ".join(portable_path(str(part)) for part in cell)
 
 
 def _named(data: pd.DataFrame) -> pd.DataFrame:

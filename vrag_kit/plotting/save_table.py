@@ -15,6 +15,7 @@ from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.workspace import display_path as from_project
 from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import portable_path
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -59,11 +60,25 @@ def _cell(value: object) -> object:
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
+def plain_cells(data: pd.DataFrame) -> pd.DataFrame:
+    """Converts lists in cells to text, their parts joined by " | ". Parts that are paths become
+    relative to the project, or file names where they lie elsewhere.
+    """
+    held = [name for name in data if data[name].map(lambda cell: _plain(cell) is not cell).any()]
+    return data.assign(**{str(name): data[name].map(_plain) for name in held})
+
+
+def _plain(cell: object) -> object:
+    if not isinstance(cell, list | tuple):
+        return cell
+    return " | ".join(portable_path(str(part)) for part in cell)
+
+
 def save_table(table: pd.DataFrame | Styler, folder: Path | str, name: str) -> None:
     """Saves a displayed table in `folder`, as <name>.table.csv and <name>.tex.
 
-    The CSV has full numbers, and row labels where they are named. The LaTeX is that of `to_latex`,
-    to be put by \\input into a `table` of yours. `load_results` leaves such a CSV out: its cells
+    The CSV has full numbers, `plain_cells`, and row labels where named. The LaTeX of `to_latex` is
+    for a `table` of yours, by \\input. `load_results` leaves such a CSV out: its cells
     are for reading. Raises `VragError` for what is no table, and when the folder cannot be written.
     In a dry run nothing is written.
     """
@@ -78,6 +93,7 @@ def save_table(table: pd.DataFrame | Styler, folder: Path | str, name: str) -> N
             ' folder and a name: save_table(table, "runs/mine", "01_mine").'
         )
     labelled = any(label is not None for label in shown.index.names)
+    shown = plain_cells(shown)
     csv = shown.to_csv(index=labelled, lineterminator="\n")
     folder = project_path(folder)
     try:

@@ -141,18 +141,21 @@ def compare(
 ) -> None:
     """Compare two runs, or two settings of one: paired differences with intervals, the smallest
     detectable difference, and each changed answer with its prompt's images.
-    Writes compare.html, compare.csv, compare.tex, what_differs.csv and flips.csv.
+    Runs notebook 61 on the saved answers; writes compare.html, and tables below across.
     """
+    import pandas as pd
+
     from vrag_kit.runner.compare import compare_runs, comparison_folder
 
     b, chosen = b or a, (choose_a or (), choose_b or ())
     folder = to or comparison_folder(a, b, *chosen, only)
-    found = compare_runs(a, b, folder, choose_a=chosen[0], choose_b=chosen[1], only=only)
-    print(found.table.to_string(index=False))
-    if len(found.differs):
-        shown = found.differs.replace(r"\s+", " ", regex=True)
-        print(shown.to_string(index=False, max_colwidth=60))
-    print(*found.notes, f"the page is {folder / 'compare.html'}", sep="\n")
+    compare_runs(a, b, folder, choose_a=chosen[0], choose_b=chosen[1], only=only)
+    for name in ("61_compare", "61_what_differs"):
+        table = pd.read_csv(folder / f"across/{name}.table.csv", dtype=str).fillna("")
+        if len(table):
+            shown = table.replace(r"\s+", " ", regex=True)
+            print(shown.to_string(index=False, max_colwidth=60))
+    print(f"the page is {folder / 'compare.html'}")
 
 
 @app.command()

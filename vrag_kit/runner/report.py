@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jinja2
@@ -120,6 +121,21 @@ def _section(task: Task, anchor: str) -> NotebookSection:
     )
 
 
+def single_page(copy: Path) -> str:
+    """Return the text, tables and figures of one executed notebook as an HTML page."""
+    executed = read_notebook(copy)
+    section = NotebookSection(
+        name=copy.stem,
+        anchor=copy.stem,
+        state="done",
+        title=executed.cells[0].source.split("\n")[0].lstrip("# "),
+        run=executed.metadata.get("papermill", {}),
+        python=executed.metadata.get("language_info", {}).get("version", ""),
+        body=_render(copy, len(executed.cells)),
+    )
+    return _fill_page([section])
+
+
 def _problems(task: Task, executed: Notebook) -> list[str]:
     """What is wrong with the run that left an executed copy, the worst first."""
     problems = []
@@ -176,16 +192,32 @@ def _page(plans: Sequence[Plan], sections: Sequence[NotebookSection]) -> str:
             paper, folder = task.name.partition("/")[0], project_path(name)
             results[name] = [str(file.relative_to(folder)) for file in result_files(folder)]
             claims[f"{paper}, {name}"] = _statements(paper, folder)
+    return _fill_page(
+        sections,
+        parameter_file=" ".join(str(plan.file) for plan in plans),
+        benchmarks=list(dict.fromkeys(benchmarks)),
+        results=results,
+        claims={title: rows for title, rows in claims.items() if rows},
+    )
+
+
+def _fill_page(
+    sections: Sequence[NotebookSection],
+    parameter_file: str = "",
+    benchmarks: Sequence[str] = (),
+    results: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    claims: Mapping[str, list[dict[Hashable, Any]]] = MappingProxyType({}),
+) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True
     )
     return environment.get_template("report.html").render(
         sections=sections,
-        parameter_file=" ".join(str(plan.file) for plan in plans),
-        benchmarks=list(dict.fromkeys(benchmarks)),
+        parameter_file=parameter_file,
+        benchmarks=benchmarks,
         versions={name: version(name) for name in ("vrag_kit", "torch", "transformers")},
         results=results,
-        claims={title: rows for title, rows in claims.items() if rows},
+        claims=claims,
     )
 
 

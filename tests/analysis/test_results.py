@@ -11,23 +11,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from factories import judged_arms
+from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis import (
     load_results,
-    mean_scores,
-    paired_differences,
-    per_query,
     settings_table,
-    to_percent,
 )
 from vrag_kit.errors import VragError
 from vrag_kit.plotting import save_figure
-
-ROOT = Path(__file__).parents[1]
 
 
 def test_what_save_figure_writes_is_what_load_results_reads(tmp_path: Path) -> None:
@@ -112,40 +106,10 @@ def test_results_of_two_judges_and_two_retrievers_are_told_apart(tmp_path: Path)
     assert set(printed["judge"]) == set(printed["retriever"]) == {""}
 
 
-def test_a_retriever_that_is_told_row_by_row_stays_and_one_for_all_rows_has_no_setting(
-    tmp_path: Path,
-) -> None:
-    rows = pd.DataFrame({"k": [1, 5], "value": [1.0, 2.0], "metric": "recall"})
-    save_figure(Figure(), tmp_path, "01_all", rows, found_by={"": "images + bm25"})
-    own = rows.assign(retriever=["clip", "bge"])
-    save_figure(Figure(), tmp_path, "02_own", own, found_by={"": "images + bm25"})
-    some = rows.assign(retriever=["clip", None])
-    save_figure(Figure(), tmp_path, "03_some", some, found_by={"": "images + bm25"})
-    results = load_results(tmp_path)
-    found = ["images + bm25", "images + bm25", "clip", "bge", "clip", "images + bm25"]
-    assert list(results["retriever"]) == found
-
-
-@pytest.mark.slow
-def test_rows_and_columns_are_those_of_the_files_that_the_demo_left() -> None:
-    left = [file for file in (ROOT / "figures").rglob("*.csv") if ".table" not in file.suffixes]
-    files = {file.stem: pd.read_csv(file) for file in left}
-    results = load_results(ROOT / "figures")
-    assert results["experiment"].value_counts().to_dict() == {
-        name: len(table) for name, table in files.items() if len(table)
-    }  # claims about models that nobody asked are none
-    assert set(results) == {"folder", "experiment"}.union(*files.values())
-    for name, table in files.items():
-        if "value" not in table:
-            continue  # the audit prints two values a row
-        np.testing.assert_allclose(
-            results.loc[results["experiment"] == name, "value"], table["value"].astype(float)
-        )
-
-
 def test_what_the_demo_left_says_what_each_value_is_and_from_what_it_differs() -> None:
     left = sorted((ROOT / "figures").rglob("[0-9][0-9]_*.csv"))
-    named = [file for file in left if "claims" not in file.stem and ".table" not in file.suffixes]
+    left = [file for file in left if not re.search("claims|statements", file.stem)]
+    named = [file for file in left if ".table" not in file.suffixes]
     for file in named:
         for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
             odd = [cell for cell in row.values() if re.search(r"^/|\| /|^[\[(]'|^\(\)$", cell)]
@@ -224,13 +188,6 @@ def test_any_name_and_any_number_come_back(
     assert list(results["value"]) == pytest.approx([value] * len(names), rel=1e-12)
 
 
-def test_a_table_without_rows_adds_its_columns_only(tmp_path: Path) -> None:
-    results = load_results(
-        write(write(tmp_path, "01_a.csv", "model,value\n"), "02_b.csv", "k,value\n1,2\n")
-    )
-    assert (list(results), len(results)) == (["folder", "experiment", "model", "k", "value"], 1)
-
-
 def test_a_folder_without_results_says_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"`vrag run params/visual_rag/demo\.yaml`"):
         load_results(tmp_path / "figures")
@@ -246,25 +203,6 @@ def test_a_relative_folder_is_found_in_the_project_from_the_folder_of_notebooks(
     write(tmp_path / "figures", "01_a.csv", "value\n1\n")
     monkeypatch.chdir(tmp_path / "notebooks")
     assert len(load_results("figures")) == len(load_results("../figures")) == 1
-
-
-def test_accuracy_is_accuracy_and_what_is_a_difference_says_from_what(tmp_path: Path) -> None:
-    """Of four questions one is right alone and three with a clue: 75, and 50 points more."""
-    scores = {"no_rag": [1, 0, 0, 0], "gt_rag": [1, 1, 1, 0]}
-    judged = judged_arms(scores, ["setting"], model="mine", k=0)
-    by = ["model", "setting"]
-    means = to_percent(mean_scores(judged, by=by).query("metric == 'accuracy'"))
-    gains = paired_differences(
-        per_query(judged, by=by), arm="setting", by=["model"], baseline="no_rag"
-    )
-    gains = to_percent(gains.assign(metric="accuracy"))
-    save_figure(Figure(), tmp_path, "31_main", pd.concat([means, gains], ignore_index=True))
-    rows = load_results(tmp_path)[["setting", "baseline", "metric", "value", "unit", "n"]]
-    assert rows.to_numpy().tolist() == [
-        ["no_rag", "", "accuracy", 25.0, "percent", 4],
-        ["gt_rag", "", "accuracy", 75.0, "percent", 4],
-        ["gt_rag", "no_rag", "difference in accuracy", 50.0, "points", 4],
-    ]
 
 
 @pytest.mark.slow

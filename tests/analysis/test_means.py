@@ -41,13 +41,6 @@ def test_the_mean_and_its_variance_are_those_of_a_stratified_sample() -> None:
     assert found.variance == pytest.approx(0.75**2 * 7 / 3 + 0.25**2 * (26 / 3) / 4)
 
 
-def test_a_mean_over_one_part_is_the_plain_one() -> None:
-    rows = table(a=[0.0, 0.0, 1.0, 1.0, 0.5, 1.0]).assign(score_min=0.0, score_max=1.0)
-    rows["group"] = ["g", "g", "h", "i", "i", "i"]
-    mixed = cluster_means(rows, ["arm"], weights=weights(a=0.2, other=0.8))
-    pd.testing.assert_frame_equal(mixed, cluster_means(rows, ["arm"]))
-
-
 def by_matrices(rows: pd.DataFrame, shares: dict[str, float]) -> tuple[float, float]:
     """CR2 variance of Σ share · coefficient in the regression on parts, and its
     Satterthwaite degrees of freedom, as Bell and McCaffrey write them.
@@ -174,17 +167,3 @@ def test_accuracy_and_differences_are_mixed_alike() -> None:
     assert row["value"] == pytest.approx(0.75 / 3)  # a: one of three; b: none of two
     assert row[["n", "n_failed"]].tolist() == [5, 1]
     assert row["ci_low"] < 0 < row["ci_high"]
-
-
-def test_parts_that_are_one_question_are_corrected_together() -> None:
-    random = np.random.default_rng(1)
-    values = pd.concat(
-        [
-            table(a=list(random.random(9) + 0.2), b=list(random.random(9))).assign(arm="shown"),
-            table(a=list(random.random(9)), b=list(random.random(9))).assign(arm="alone"),
-        ]
-    )
-    apart = paired_differences(values, arm="arm", by=["part"], baseline="alone")
-    assert (apart["p_holm"] == apart["p"]).all()
-    one = paired_differences(values, arm="arm", by=["part"], baseline="alone", repeats=["part"])
-    assert one["p_holm"].min() == pytest.approx(2 * one["p"].min())

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from conftest import ROOT
 from strange_server import StrangeServer
-from typer.testing import CliRunner
 
 from vrag_kit.analysis import add_questions, flips, load_answers, paired_answers, save_answers
 from vrag_kit.benchmarks import load_visual_rag
@@ -33,14 +33,11 @@ from vrag_kit.papers.crag_mm.parameters import open_search_pipeline
 from vrag_kit.papers.crag_mm.prompts import load_prompts
 from vrag_kit.papers.mrag_suite.modes import SuiteEvidence
 from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.runner.cli import app
 from vrag_kit.synthetic.crag_mm import open_single_turn
 from vrag_kit.synthetic.mrag_bench import open_mrag_passages
 from vrag_kit.synthetic.mrag_suite import open_suite
 from vrag_kit.types import Benchmark, Context
 from vrag_kit.widgets import flips_page
-
-ROOT = Path(__file__).parents[1]
 
 
 def judged(benchmark: Benchmark, shown: Sequence[Context] | pd.DataFrame) -> pd.DataFrame:
@@ -163,12 +160,11 @@ def pictures(page: str) -> tuple[int, int]:
     return page.count("<img"), page.count(">relevant<")
 
 
-def compared() -> tuple[int, int]:
-    """The pictures of `vrag compare`."""
-    words = ["compare", "runs/figures", "--a", "model=goose", "--b", "model=gander", "--to", "out"]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
-    return pictures(Path("out/compare.html").read_text(encoding="utf-8"))
+def compared() -> str:
+    """The page of the answers that differ."""
+    saved = load_answers("runs/figures")
+    chosen = {"choose_a": {"model": "goose"}, "choose_b": {"model": "gander"}}
+    return str(flips_page(flips(paired_answers(saved, saved, **chosen))).data)
 
 
 @pytest.mark.slow
@@ -176,13 +172,13 @@ def compared() -> tuple[int, int]:
 def test_a_copied_project_shows_the_same_frames(
     is_left: bool, goose: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert compared() == (4, 1)
+    assert pictures(compared()) == (4, 1)
     other = tmp_path / "elsewhere" / "b"
     shutil.copytree(goose, other, copy_function=shutil.copyfile)  # with new times
     if not is_left:
         goose.rename(tmp_path / "gone")
     monkeypatch.chdir(other)
-    assert compared() == (4, 1)
+    assert pictures(compared()) == (4, 1)
     # as 61 shows it: asked again there, of the store that was copied
     benchmark, _ = asked(other)
     table = load_answers("runs/figures").drop(columns=["experiment", "relevant"])
@@ -209,8 +205,8 @@ def test_a_picture_that_is_another_now_is_not_shown_for_the_one_that_was_asked_a
     for image in other.rglob("a.jpg"):
         shutil.copyfile(image.with_name("b.jpg"), image)
     monkeypatch.chdir(other)
-    assert compared() == (3, 0)
-    assert "cannot be read" in Path("out/compare.html").read_text(encoding="utf-8")
+    assert pictures(compared()) == (3, 0)
+    assert "cannot be read" in compared()
 
 
 def test_saved_answers_are_a_table_for_any_program(goose: Path) -> None:

@@ -4,18 +4,11 @@ beside it, and it stays in the table when all its answers failed.
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import factories
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-from IPython.display import display
-from strip_notebooks import NOTEBOOKS
 
-import vrag_kit.analysis
 from vrag_kit.analysis import (
     broadcast_baseline,
     expand_strata,
@@ -120,12 +113,6 @@ def test_an_arm_whose_calls_all_failed_is_a_row_without_a_number(setting: str) -
     assert row[["value", "ci_low", "ci_high", "p", "p_holm"]].isna().all()
     other = found.set_index(["setting", "model"]).loc[("gt_clue", "a")]
     assert other["p_holm"] == other["p"]  # what was not tested does not count
-
-
-def test_where_nothing_has_a_verdict_every_row_says_so() -> None:
-    values = per_query(judged().assign(score=math.nan), by=["model", "setting"])
-    found = paired_differences(values, arm="setting", by=["model"], baseline="zero_shot")
-    assert found[["n", "n_failed"]].to_numpy().tolist() == [[0, QUESTIONS]] * 4
 
 
 def test_n_and_n_failed_are_the_questions_that_both_were_asked() -> None:

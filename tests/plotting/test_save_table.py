@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import load_results, report_table
+from vrag_kit.analysis import load_results
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm, published
@@ -40,19 +40,6 @@ def test_it_is_a_tabular_with_the_rules_of_booktabs() -> None:
         r"\bottomrule",
         r"\end{tabular}",
     ]
-
-
-def test_labels_of_rows_come_first_and_names_stand_over_several_columns() -> None:
-    rows = [(setting, model) for setting in ("s", "t") for model in ("a", "b")]
-    table = pd.DataFrame(rows, columns=["setting", "model"]).assign(
-        metric=["x", "y"] * 2, value=0.5, ci_low=0.4, ci_high=0.6, n=9
-    )
-    wide = report_table(table, rows=["setting"], columns=["model", "metric"])
-    lines = to_latex(wide).splitlines()
-    assert lines[2] == r"setting & a & b \\"
-    spanned = pd.concat({"ours": SHOWN[["value", "n"]], "theirs": SHOWN[["n"]]}, axis=1)
-    lines = to_latex(spanned).splitlines()
-    assert lines[2:4] == [r"\multicolumn{2}{r}{ours} & theirs \\", r"value & n & n \\"]
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))

@@ -18,10 +18,7 @@ from vrag_kit.analysis import (
     assign_stratum,
     expand_strata,
     mean_scores,
-    paired_differences,
-    per_query,
     settings_table,
-    split_by_stratum,
     trained_groups,
 )
 from vrag_kit.analysis.strata import (
@@ -35,7 +32,6 @@ from vrag_kit.analysis.strata import (
 )
 from vrag_kit.checkpoints import checkpoint_fingerprint
 from vrag_kit.errors import VragError
-from vrag_kit.papers.visual_rag.gcue import gcue
 from vrag_kit.types import Benchmark, Query
 
 FEW = WEIGHTS / "field-guide-vlm-few"
@@ -72,17 +68,6 @@ def test_what_was_told_stands_apart_and_then_all_again() -> None:
         parts.sort_values(["setting", "query_id"]).reset_index(drop=True),
         table.sort_values(["setting", "query_id"]).reset_index(drop=True),
     )
-
-
-def test_opposite_effects_are_seen_before_they_are_pooled() -> None:
-    found = expand_strata(judged(OPPOSITE), {"m": [f"s{n}" for n in range(8)]})
-    values = per_query(found, by=["model", "stratum", "setting"])
-    gains = paired_differences(values, arm="setting", by=["model", "stratum"], baseline="zero_shot")
-    assert dict(zip(gains["stratum"], gains["value"], strict=True)) == {
-        IN_TRAINING: -0.5,
-        NOT_IN_TRAINING: 1.0,
-        ALL: 0.25,
-    }
 
 
 def test_guessing_is_not_taken_for_knowledge() -> None:
@@ -138,14 +123,6 @@ def test_questions_without_a_verdict_are_a_stratum_of_their_own() -> None:
     assert found["q0"].tolist() == found["q2"].tolist() == [NO_VERDICT, ALL]
 
 
-def test_any_table_by_question_takes_the_strata_of_the_answers() -> None:
-    table = pd.DataFrame(
-        {"model": "m", "query_id": ["q0", "q9"], "group": ["s0", "s9"], "value": 1}
-    )
-    found = expand_strata(table, {}, judged(OPPOSITE))
-    assert found["stratum"].tolist() == [KNOWN + LEFT_OUT, UNKNOWN + LEFT_OUT, ALL, ALL]
-
-
 @pytest.mark.parametrize("asked", [1, 4])
 @pytest.mark.parametrize("told", [{}, {"m": ["s1", "s9"]}])
 def test_each_answer_once_has_the_stratum_that_it_has_among_the_strata(
@@ -163,40 +140,13 @@ def test_each_answer_once_has_the_stratum_that_it_has_among_the_strata(
     assert set(none["stratum"]) == {""}
 
 
-def test_models_may_be_of_both_kinds() -> None:
-    table = pd.concat([judged(OPPOSITE), judged(OPPOSITE, "real")])
-    found = expand_strata(table, {"m": ["s0"]})
-    parts = split_by_stratum(found, pooled=False)
-    assert {name: set(part["model"]) for name, part in parts.items()} == {
-        IN_TRAINING: {"m"},
-        NOT_IN_TRAINING: {"m"},
-        KNOWN + LEFT_OUT: {"real"},
-        UNKNOWN + LEFT_OUT: {"real"},
-    }
-
-
 def test_without_answers_to_tell_what_a_model_knows_the_way_out_is_named() -> None:
     table = judged({"gt_clue": [[1.0]]})
     with pytest.raises(VragError, match=r"m has .*zero_shot\(benchmark\)"):
         expand_strata(table, {})
 
 
-def test_gcue_of_a_stratum_without_zero_shot_says_so() -> None:
-    arms = {**OPPOSITE, "non_clue": [[0.0]] * 16, "one_in_k": [[1.0]] * 16}
-    table = gcue(expand_strata(judged(arms), {}), by=["model", "stratum"], lambdas=[1.0])
-    of_known = table.set_index("stratum").loc[KNOWN + LEFT_OUT]
-    assert of_known[["interval", "n"]].tolist() == ["no question has all four arms", 0]
-    assert table.set_index("stratum").loc[ALL, "n"] == 16
-
-
 MODELS = ["field-guide-vlm-few", {"model": str(FEW), "name": "mine"}, "gpt-4o@openai"]
-
-
-def test_what_the_answerers_were_told_is_recorded_with_their_weights(guide: Benchmark) -> None:
-    told = pd.read_csv(FEW / "told.csv")["subject"]
-    species = set(told) & set(guide.groups.values())
-    assert 0 < len(species) < len(set(guide.groups.values()))
-    assert trained_groups(MODELS, guide) == {"field-guide-vlm-few": species, "mine": species}
 
 
 def _called(guide: Benchmark, group: Callable[[Query], str], words: Callable[[Query], str]):

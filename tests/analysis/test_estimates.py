@@ -18,10 +18,7 @@ from statsmodels.stats.multitest import multipletests
 
 from vrag_kit.analysis import (
     change_from_smallest_k,
-    cluster_means,
     paired_differences,
-    settings_table,
-    to_percent,
 )
 from vrag_kit.analysis.agreement import association
 from vrag_kit.analysis.comparisons import holm
@@ -29,8 +26,6 @@ from vrag_kit.analysis.estimates import estimate
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 from vrag_kit.papers import published, published_gains
-from vrag_kit.papers.visual_rag.abstention import with_uncertainty
-from vrag_kit.papers.visual_rag.published import retrieval_table_with_published
 
 ANY = Scale(-1e4, 1e4)
 """So wide that its ends do not matter."""
@@ -51,16 +46,6 @@ def test_the_interval_is_as_wide_as_cluster_robust_standard_errors_say() -> None
     low, high = fit.conf_int()[0]
     assert ours.value == pytest.approx(values.mean())
     assert ours.ci_high - ours.ci_low == pytest.approx(high - low, rel=0.01)
-
-
-def test_the_interval_ignores_that_queries_of_one_species_repeat_each_other() -> None:
-    values, groups = clustered(2, size=1)
-    values = values.clip(0, 1)
-    once, thrice = (
-        estimate(values, groups),
-        estimate(np.repeat(values, 3), list(np.repeat(groups, 3))),
-    )
-    assert (once.ci_low, once.ci_high) == pytest.approx((thrice.ci_low, thrice.ci_high))
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
@@ -139,20 +124,6 @@ def test_no_difference_anywhere_is_uncertain_in_both_directions() -> None:
     assert (row["value"], row["ci_low"], row["p"]) == (0.0, -row["ci_high"], 1.0)
 
 
-def test_a_summary_has_a_row_for_each_combination_in_order() -> None:
-    frame = pd.DataFrame(
-        {
-            "query_id": ["q1", "q2"] * 2,
-            "group": ["s", "t"] * 2,
-            "retriever": ["z", "z", "a", "a"],
-            "value": [0.0, 1.0, 1.0, 1.0],
-        }
-    )
-    table = cluster_means(frame, by=["retriever"])
-    assert list(table["retriever"]) == ["z", "a"]
-    assert list(table["value"]) == [0.5, 1.0]
-
-
 def test_published_numbers_are_as_printed_in_the_paper() -> None:
     table = published("visual_rag", table=2).set_index(["retriever", "metric", "k"])["value"]
     assert table["CLIP", "recall", 1] == 2.81
@@ -213,51 +184,3 @@ def test_two_models_are_compared_at_each_k_and_by_what_they_lose_over_k() -> Non
 def test_an_unknown_published_table_is_refused_with_the_list() -> None:
     with pytest.raises(VragError, match="visual_rag/table02"):
         published("visual_rag", table=99)
-
-
-def test_our_cells_carry_an_interval_and_the_papers_say_that_the_data_are_others() -> None:
-    results = to_percent(
-        pd.DataFrame(
-            [("mine", "recall", 1, 0.1, 0.05, 0.2, 9), ("mine", "hit_count", 1, 0.5, 0.3, 0.7, 9)],
-            columns=["retriever", "metric", "k", "value", "ci_low", "ci_high", "n"],
-        )
-    )
-    table = retrieval_table_with_published(results, published("visual_rag", table=2))
-    assert table.loc[("mine", "recall"), "@1"] == "10.0 [5.0, 20.0]"
-    assert table.loc[("mine", "hit_count"), "@1"] == "0.5 [0.3, 0.7]"
-    assert table.loc[("CLIP (reported, other data)", "recall"), "@1"] == "2.81"
-
-
-def test_a_cell_of_the_settings_table_says_when_answers_failed_and_what_they_could_change() -> None:
-    results = pd.DataFrame(
-        [
-            ("m", "zero_shot", 0, 25.0, 10.0, 40.0, 80, 0, 25.0, 25.0, 25.0),
-            ("m", "gt_clue", 1, 75.0, 60.0, 90.0, 79, 6, 70.0, 78.0, 72.0),
-        ],
-        columns=[
-            "model",
-            "setting",
-            "k",
-            "value",
-            "ci_low",
-            "ci_high",
-            "n",
-            "n_failed",
-            "bound_low",
-            "bound_high",
-            "if_refusals_incorrect",
-        ],
-    )
-    table = settings_table(results, with_uncertainty(published("visual_rag", table=3)))
-    assert list(table["m"]) == [
-        "25.0 [10.0, 40.0]",
-        "75.0 [60.0, 90.0] (n = 79, 6 failed, 70.0 to 78.0 with them, 72.0 with refusals as wrong)",
-    ]
-    summed_anew = results.assign(if_refusals_incorrect=results["value"] - 1e-13).head(1)
-    assert list(settings_table(summed_anew)["m"]) == ["25.0 [10.0, 40.0]"]
-    assert list(table["GPT-4o (reported, other data)"]) == ["53.74", "59.81"]
-    assert list(
-        settings_table(results, with_uncertainty(published("visual_rag", table=3)), same_data=True)[
-            "GPT-4o (reported)"
-        ]
-    ) == ["53.74", "59.81"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from figure_rules import broken_rules
 
-FIGURES = Path(__file__).parents[1] / "figures"
+FIGURES = ROOT / "figures"
 
 
 @pytest.mark.parametrize(
