@@ -4,11 +4,17 @@ beside it, and it stays in the table when all its answers failed.
 
 from __future__ import annotations
 
+from typing import Any
+
 import factories
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import ROOT
+from IPython.display import display
 
+import vrag_kit.analysis
 from vrag_kit.analysis import (
     broadcast_baseline,
     expand_strata,
@@ -51,7 +57,7 @@ def differences_of(notebook: str, table: pd.DataFrame) -> dict[str, Any]:
         "judged": table,
         "strata": expand_strata(table, told),
     }
-    cells = nbformat.read(NOTEBOOKS / "visual_rag" / notebook, as_version=4).cells
+    cells = nbformat.read(ROOT / "notebooks" / "visual_rag" / notebook, as_version=4).cells
     (code,) = [cell.source for cell in cells if 'baseline="zero_shot"' in cell.source]
     exec(code, names)
     return names
