@@ -343,34 +343,6 @@ def test_a_gain_is_that_of_compare_on_the_questions_that_both_arms_answered() ->
     assert table["n"].tolist() == [15, 15, 30, 30]  # labels on these questions only
 
 
-def test_the_corrected_interval_is_as_wide_as_its_variance_says() -> None:
-    judged, rows, human = biased(3, 600, 600, 200)
-    off = np.array([LABEL_SCORES[label] for label in human]) - judged["score"].iloc[rows]
-    together = np.cov(off, judged["score"].iloc[rows])[0, 1]
-    error = math.sqrt(
-        judged["score"].var() / 600 + off.var() / 200 + 2 * together / 600
-    )  # every labelled answer is also among all
-    row = corrected(judged, rows, human)
-    assert row["ci_high"] - row["ci_low"] == pytest.approx(2 * 1.96 * error, rel=0.08)
-
-
-def test_labels_that_all_agree_still_leave_the_doubt_of_their_number() -> None:
-    judged = arm([1, 0] * 20, "abcdefghij" * 4)
-    row = corrected(judged, [0, 1, 2, 3], ["true", "false"] * 2)
-    # no disagreement in four species: up to 1 − 0.025^(1/4) = 0.602; the judge's own interval
-    # is [0, 1] at most
-    assert row["value"] == 0.5
-    assert (row["ci_low"], row["ci_high"]) == (0.0, 1.0)
-    many = corrected(judged, list(range(40)), ["true", "false"] * 20)
-    plain = corrected_accuracy(
-        judged, judged.iloc[:40].assign(human_label=["true", "false"] * 20)
-    ).iloc[0]
-    # ten species: 1 − 0.025^(1/10) = 0.308
-    assert many["ci_high"] == pytest.approx(
-        0.5 + math.hypot(plain["ci_high"] - 0.5, 1 - 0.025**0.1)
-    )
-
-
 @pytest.mark.slow
 def test_a_corrected_mean_at_an_end_holds_the_truth_as_often_as_it_says() -> None:
     rng, covered = np.random.default_rng(0), []

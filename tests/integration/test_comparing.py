@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -44,7 +43,6 @@ from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, gt_clue, non_clue
 from vrag_kit.judging import RuleJudge, judge_answers, load_judge
-from vrag_kit.papers.mrag_suite.sweep import ask_with_prompts
 from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
 from vrag_kit.plotting.save_table import plain_cells
 from vrag_kit.runner.check import check_parameters
@@ -192,34 +190,6 @@ def test_answers_of_two_data_sets_lie_in_one_file_and_are_paired_each_with_its_o
     assert pairs.groupby("benchmark").size().to_dict() == {birds.name: 6, "tame birds": 6}
     with pytest.raises(VragError, match="no column 'score'"):
         save_collection_answers({"wild": judged.drop(columns="score")}, suite, tmp_path, "x", store)
-
-
-def test_what_was_asked_over_another_corpus_is_compared_question_by_question(
-    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
-) -> None:
-    passages = judged["setting"] == "non_clue"
-    told = judged.assign(benchmark=np.where(passages, "birds, articles", judged["benchmark"]))
-    save_answers(told, birds, tmp_path, "09_birds", store)
-    answers = load_answers(tmp_path).query("model == 'gander'")
-    chosen = [{"setting": setting} for setting in ("gt_clue", "non_clue")]
-    pairs = paired_answers(answers, answers, choose_a=chosen[0], choose_b=chosen[1])
-    assert len(pairs) == len(PARTS)
-
-
-def test_prompts_are_told_apart_when_their_answers_are_compared(
-    birds: Benchmark, tmp_path: Path
-) -> None:
-    suite, contexts = {"birds": birds}, {"birds": gt_clue(birds, draws=1)}
-    prompt_sets = {"birds": {"plain": PROMPTS, "expert": PROMPTS}}
-    with StrangeServer({"goose": ["say Answer: black"]}) as server:
-        entry = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
-        asked = ask_with_prompts([entry], suite, contexts, tmp_path, prompt_sets=prompt_sets)
-    tables = {name: judge_answers(RuleJudge(), birds, asked[name]) for name in asked}
-    save_collection_answers(tables, suite, tmp_path, "46_birds", tmp_path)
-    answers = load_answers(tmp_path)
-    chosen = [{"prompt": prompt} for prompt in ("plain", "expert")]
-    pairs = paired_answers(answers, answers, choose_a=chosen[0], choose_b=chosen[1])
-    assert set(pairs["a"] + " " + pairs["b"]) == {"plain expert"}
 
 
 @contextmanager

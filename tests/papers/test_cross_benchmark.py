@@ -223,30 +223,6 @@ def test_what_was_taught_stands_apart_before_all_questions_are_pooled() -> None:
     assert stratum_rows(row, {}) == stratum_rows(row, {"m": frozenset(groups)}) == [row]
 
 
-def test_a_column_of_the_answers_sets_strata_apart_whatever_is_known_of_its_model() -> None:
-    """As MRAG-Bench's `with_scenarios` has it; questions of a group may be of several."""
-    strata = ["new"] * 6 + ["known species"] * 2
-    row = replace(ROW, judged=judged(SAID).assign(stratum=strata, group="c"))
-    rows = stratum_rows(row, {"m": frozenset({"c"})})
-    assert [each.name for each in rows] == ["toy, known species", "toy, new", "toy"]
-    assert [len(each.benchmark.queries) for each in rows] == [2, 6, 8]
-    assert stratum_rows(replace(row, judged=row.judged.assign(stratum="")), {})[0].name == "toy"
-
-
-@pytest.mark.slow
-def test_no_question_is_shown_by_a_search_by_words_what_is_left_out_for_it(tmp_path: Path) -> None:
-    pages = ["VisRAG-Doc"]
-    (whole,) = open_suite("field-guide-mrag-suite-small", pages, in_words=pages).values()
-    (name,) = TextOnlyEvaluation(questions=1).sample(whole)
-    barred = frozenset(list(whole.corpus)[::2]) - {*whole.relevant(name)}
-    fewer = {"VisRAG-Doc": replace(whole, left_out={name: barred})}
-    said = TextOnlyEvaluation(k=9, questions=1).ask(fewer, ["field-guide-vlm-few"], tmp_path, **RUN)
-    _, judged = said["VisRAG-Doc, text only"]
-    (found,) = judged[judged["setting"] == "top_k"]["doc_ids"]
-    assert len(found) > 1
-    assert not barred & {*found}
-
-
 @pytest.mark.slow
 def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
     tmp_path: Path,
