@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from pathlib import Path
 
 import pandas as pd
 from conftest import ROOT
 
 from vrag_kit.papers import published
 
-DATA = Path(__file__).parent / "data"
+DATA = ROOT / "tests" / "data"
 FROZEN = DATA / "frozen_tables.csv"
 RENAMED = {  # a printed name → ours
     ("crag_mm", "full_image_query"): "whole image",
