@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis import finding
+from vrag_kit.analysis import finding, report_table
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.papers.crag_mm.judge import OUTCOMES
 from vrag_kit.papers.crag_mm.search import SETTING_NAMES
@@ -23,8 +23,8 @@ from vrag_kit.retrieval import best_threshold
 from vrag_kit.retrieval.services import annotated_region
 from vrag_kit.types import Benchmark
 
-_OUTCOMES = {"accuracy": "correct", "missing": "missing", "hallucination": "hallucination"}
-"""The metrics that add up to 100 %, in the order of their bars → what each counts."""
+_OUTCOMES = {name: name for name in ("accuracy", "missing", "hallucination")}
+"""The metrics that add up to 100 %, in the order of their bars, by name."""
 _COLORS = {
     "accuracy": OUTCOME["correct"],
     "missing": OUTCOME["missing"],
@@ -42,7 +42,7 @@ BOTH_COUNTS = (
     " conversations. Accuracy, missing, hallucination: shares of turns without early stopping."
 )
 """Sentences for a caption of `truthfulness_gains`: what each metric is a mean of."""
-TRUTHFULNESS = "Truthfulness (% correct − % hallucination)"
+TRUTHFULNESS = "Truthfulness (mean score × 100)"
 NAMES: Names = {
     **SETTING_NAMES,
     **LABEL_NAMES,
@@ -51,6 +51,9 @@ NAMES: Names = {
     "mismatched": "another image (control)",
     "without": "without early stopping",
     "with": "with early stopping",
+    "early_stop": "conversations ended early",
+    "early_stop_before_last_turn": "ended with turns left",
+    "successful_turns": "successful turns (number)",
     "task_1, mm_llm": "image search − no search",
     "task_2, mm_llm": "both searches − no search",
     "task_2, task_1": "both searches − image search",
@@ -64,7 +67,20 @@ NAMES: Names = {
     "oracle entity": "annotated entity (oracle)",
     "oracle entity and query": "annotated entity and query (oracle)",
 }
-"""Names in figures of settings, labels, controls, differences and cases."""
+"""Names in figures and tables: settings, labels, controls, metrics, differences and cases."""
+
+
+def named_table(
+    table: pd.DataFrame, rows: Sequence[str], columns: Sequence[str] = ("metric",)
+) -> pd.DataFrame:
+    """Formats a table by `report_table`, settings, images and metrics by their `NAMES`."""
+    named = ["setting", "baseline", "arm", "image", "metric"]
+    texts = {
+        name: table[name].map(lambda value: display_name(value, NAMES))
+        for name in named
+        if name in table
+    }
+    return report_table(table.assign(**texts), rows=rows, columns=columns)
 
 
 def outcome_figure(
@@ -81,7 +97,7 @@ def outcome_figure(
     """Draws `outcome_bars` of correct, missing and hallucinated answers, in percent: a bar for each
     value of the column `row`, with the metric `beside` at its end. `unit` is what n counts.
     """
-    names = {"truthfulness": "truthfulness =\ncorrect − hallucination", **names}
+    names = {"truthfulness": "truthfulness =\naccuracy − hallucination", **names}
     look: dict[str, Any] = {"outcomes": _OUTCOMES, "colors": _COLORS, "panels": panels}
     look |= {"names": names, "beside": beside, "xlabel": f"{unit.capitalize()} (%)"}
     look |= {"unit": unit, "title": title, "caption": f"{of_models(shares)} {caption}".strip()}
@@ -160,7 +176,8 @@ def threshold_figure(
 
 
 _FRAMES = (
-    "Green frame: gold, of the annotated entity in the image. Frame of an answer: its verdict."
+    "Green frame: an entry or page about the entity in the image (gold). Frame of an answer:"
+    " blue if correct, light grey if missing, another colour if hallucinated."
 )
 
 _GREY = "Grey frame of an answer: missing, or after the stop and not counted."
