@@ -65,6 +65,7 @@ NAMES: Names = {
     "no oracle": "both searches, no oracle",
     "oracle region": "annotated region (oracle)",
     "oracle entity": "annotated entity (oracle)",
+    "oracle query": "annotated query (oracle)",
     "oracle entity and query": "annotated entity and query (oracle)",
 }
 """Names in figures and tables: settings, labels, controls, metrics, differences and cases."""
