@@ -74,7 +74,7 @@ def test_a_statement_is_tested_for_the_models_that_it_is_about(
         ("gold_gain_open_models", OPEN): "compatible",
         ("retrieved_hurts_open_models", OPEN): "contradicted",
     }
-    assert shown["verdict"].value_counts()["not run"] == 2
+    assert len(shown) == 4  # without the two that were not run
     table = paper.statements.statements_table(tmp_path).set_index("section")
     found = table["verdict"].value_counts().to_dict()
     assert found == {"not run": 9, "supported": 1, "compatible": 1, "contradicted": 1}

@@ -29,7 +29,7 @@ from vrag_kit.types import Benchmark, LazyImage
 _WIDE, _LINE = 2.1, 0.17
 """The width of a card in inches, and the height of a line, of an image's side."""
 _SETTINGS = {"no_rag": "no examples", "gt_rag": "gold", "retrieved_rag": "retrieved"}
-_FRAMES = {"gold": "gold image", "other": "left: the question's; right: retrieved first"}
+_FRAMES = {"gold": "gold image", "other": "left: question image; right: top retrieved image"}
 
 
 def examples_figure(benchmark: Benchmark, scores: pd.DataFrame, title: str) -> Figure:

@@ -19,7 +19,13 @@ from vrag_kit.analysis import (
     to_percent,
 )
 from vrag_kit.analysis.comparisons import REPEATS
-from vrag_kit.analysis.report_tables import TableRow, ci_cells, format_p, report_table
+from vrag_kit.analysis.report_tables import (
+    TableRow,
+    ci_cells,
+    finding,
+    format_p,
+    report_table,
+)
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
@@ -61,6 +67,7 @@ NAMES = {
     "gt_text": "gold text",
     "gt_rag": "gold examples",
     "gt_image_and_text": "gold examples and text",
+    "mismatched_rag": "mismatched examples",
     OVERALL: "all scenarios",
     "reported": "reported in the paper",
     "rows": "retrieved set of the data",
@@ -69,8 +76,18 @@ NAMES = {
     "micro": "Micro average (paper's proportions)",
     "macro": "Macro average (of scenarios)",
     "language model": "language model in place of people",
+    "best_first": "best first",
+    "best_last": "best last",
+    "zero_shot": "no examples",
+    "gt_clue": "one gold image",
+    "non_clue": "one image that is not gold",
+    "first_clue": "best ranked gold image",
+    "one_in_k": "1-in-k (one image is gold)",
+    "top_k": "first k retrieved",
 }
-"""Maps settings, metrics and levels to their names in figures, in this order."""
+"""Maps settings, metrics and levels to their names in figures and tables, in this order."""
+_NAMED = ["setting", "baseline", "scenario", "retriever", "position"]
+"""Columns whose values a table names as `NAMES` does."""
 WEIGHTED = "Questions are weighted to the paper's proportions of scenarios; n counts questions."
 """The sentence of captions of `multiple_choice_accuracy`."""
 
@@ -218,8 +235,8 @@ def scenario_table(
 ) -> pd.DataFrame:
     """Formats results in percent: `rows` and n down, `columns` across, cells "52.1 [43.0, 61.1]";
     only accuracies, unless the metric is in `rows` or `columns`, and single scenarios only of all
-    questions. Cells add Holm's p if there is one, how many answers failed, are empty or choose no
-    option, and n where it is less than in the rest of the row.
+    questions. Settings have their `NAMES`. Cells add Holm's p if there is one, how many answers
+    failed, are empty or choose no option, and n where it is less than in the rest of the row.
     """
     if "metric" not in (*rows, *columns):
         results = results[results["metric"] == "accuracy"]
@@ -227,10 +244,24 @@ def scenario_table(
         results = results[results["level"].eq(OVERALL) | results["stratum"].eq(ALL)]
     most = results.groupby(list(rows), sort=False)["n"].transform("max")
     notes = [_notes(row, int(n)) for row, n in zip(results.to_dict("records"), most, strict=True)]
-    table, index = results.assign(n=most), [*rows, "n"]
+    names = {name: results[name].replace(NAMES) for name in _NAMED if name in results}
+    table, index = results.assign(n=most, **names), [*rows, "n"]
     cells = ci_cells(results) + notes
     wide = report_table(table, rows=index, columns=columns, cells=cells, empty="")
     return wide.reindex(pd.MultiIndex.from_frame(table[index].drop_duplicates()))
+
+
+def findings(
+    gains: pd.DataFrame,
+    arm: str = "accuracy of {model} with {setting}",
+    baseline: str = "that with {baseline}",
+) -> list[str]:
+    """Returns a sentence (`finding`) for each difference over all questions and scenarios of
+    `gains_by_scenario`; `arm` and `baseline` are filled in from its columns, settings by `NAMES`.
+    """
+    overall = gains[gains["level"].eq(OVERALL) & gains["stratum"].eq(ALL)]
+    rows = overall.replace({"setting": NAMES, "baseline": NAMES}).to_dict("records")
+    return [finding(row, arm.format_map(row), baseline.format_map(row)) for row in rows]
 
 
 def _notes(row: TableRow, usual: int) -> str:

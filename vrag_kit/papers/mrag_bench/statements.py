@@ -20,6 +20,7 @@ from vrag_kit.papers.mrag_bench.results import (
 )
 from vrag_kit.papers.sources import make_data_source
 from vrag_kit.papers.statements import (
+    NOT_RUN,
     load_statements,
     published_verdicts,
     save_statement_checks,
@@ -61,7 +62,8 @@ def check_statements(
     means: pd.DataFrame | None = None,
 ) -> Styler:
     """Checks the paper's statements that a notebook's differences can test, saves the checks as
-    NN_claims.csv below `figures_dir`, and returns them as a table, one row per statement and model.
+    NN_claims.csv below `figures_dir`, and returns them as a table, one row per statement and model;
+    statements without a number are left out.
 
     `notebook` is its number ("31"); `differences` are `gains_by_scenario`, or correlations in the
     same columns; without a column setting, k is the setting. Verdicts are given on the paper's own
@@ -85,7 +87,8 @@ def check_statements(
     )
     source = make_data_source(benchmark, EDITION if is_paper_data(benchmark) else "")
     file = project_path(figures_dir) / PAPER / f"{notebook}_claims.csv"
-    return show_statements(save_statement_checks(file, statements, numbers, source))
+    checks = save_statement_checks(file, statements, numbers, source)
+    return show_statements(checks[checks["verdict"] != NOT_RUN])
 
 
 def _by_setting(table: pd.DataFrame) -> pd.DataFrame:
