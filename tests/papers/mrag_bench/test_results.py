@@ -122,6 +122,8 @@ def test_whether_positions_differ_is_one_question_with_several_answers() -> None
     whole = found.query("level == 'overall' and stratum == 'all questions'").set_index("position")
     assert whole["value"].to_dict() == pytest.approx({2: 5, 3: 20})
     assert whole["p_holm"][3] == pytest.approx(2 * whole["p"][3])
+    words = paper.results.findings(found, "accuracy at position {position}", "that at {baseline}")
+    assert words[1].startswith("accuracy at position 3 is higher than that at 1 by 20.0 points")
 
 
 def test_strata_come_before_all_questions_and_failures_are_counted_and_left_out() -> None:
@@ -158,6 +160,7 @@ def test_without_answers_every_table_is_empty(tmp_path: Path) -> None:
     found = paper.results.accuracy_by_scenario(table, weights=None)
     assert found.empty
     assert paper.results.scenario_table(found).empty
+    assert paper.results.scenario_table(paper.results.settings_at_chance(found)).empty
     assert paper.results.gains_by_scenario(table, weights=None).empty
     assert paper.people.inter_rater_agreement(table, FOUR).empty
 
