@@ -164,3 +164,28 @@ def test_a_folder_that_cannot_be_written_is_named(papers: Benchmark, tmp_path: P
     (tmp_path / "mrag_bench").write_text("a file", encoding="utf-8")
     with pytest.raises(VragError, match="the claims cannot be saved"):
         check_statements("31", differences(("mine", "gt_rag", 1, 0, 2)), papers, tmp_path)
+
+
+def test_verdicts_hold_with_holm_over_the_statements_of_a_notebook(
+    papers: Benchmark, tmp_path: Path
+) -> None:
+    """By hand: four gains of 10 points with reaches of 12.0, 8.2, 6.5 and 3.0 points. To 0.01
+    they have z = 1.96 · 9.99 / reach = 1.63, 2.39, 3.01, 6.53: p = 0.103, 0.0169, 0.0026, 0;
+    Holm's: 0.103, 2 · 0.0169 = 0.0339, 3 · 0.0026 = 0.0078, 0.
+    """
+    reaches = {"a": 12.0, "b": 8.2, "c": 6.5, "d": 3.0}
+    rows = [(name, "gt_rag", 10.0, 10 - reach, 10 + reach) for name, reach in reaches.items()]
+    check_statements("31", differences(*rows), papers, tmp_path)
+    claims = pd.read_csv(tmp_path / "mrag_bench" / "31_claims.csv")
+    found = claims[claims["value"].notna()].set_index("system")
+    expected = {"a": 0.103, "b": 0.0339, "c": 0.0078, "d": 0.0}
+    assert found["p_holm"].to_dict() == pytest.approx(expected, abs=2e-3)
+    assert found["verdict"].to_dict() == {"a": "undecided"} | dict.fromkeys("bcd", "supported")
+    # three more that are as doubtful as b: its p is now 5 · 0.0169 and decides no more
+    more = [(name, *rows[1][1:]) for name in "efg"]
+    check_statements("31", differences(*rows, *more), papers, tmp_path)
+    many = pd.read_csv(tmp_path / "mrag_bench" / "31_claims.csv")
+    found = many[many["value"].notna()].set_index("system")
+    assert found.loc["b", "p_holm"] == pytest.approx(5 * 0.0169, abs=2e-3)
+    assert set(found.loc[list("abefg"), "verdict"]) == {"undecided"}
+    assert set(found.loc[list("cd"), "verdict"]) == {"supported"}

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from vrag_kit.analysis import expand_strata, load_results, paired_differences, per_query
 from vrag_kit.papers import visual_rag as paper
-from vrag_kit.papers.mrag_bench.statements import check_statements as mrag_claims_on
 from vrag_kit.papers.sources import SYNTHETIC, DataSource
 from vrag_kit.papers.statements import Statement
 from vrag_kit.papers.visual_rag.gcue import gcue
@@ -125,35 +124,6 @@ def test_a_gain_has_the_interval_of_the_notebooks_own_table(tmp_path: Path) -> N
     assert (row["statement_id"], row["system"], row["n"]) == ("clue_helps", "own", 40)
     for name in ("value", "ci_low", "ci_high"):
         assert row[name] == pytest.approx(100 * same[name], abs=0.006)
-
-
-def test_verdicts_on_the_papers_data_hold_with_holm_over_the_notebooks_sentences(
-    tmp_path: Path,
-) -> None:
-    """By hand: four gains of 10 points with reaches of 12.0, 8.2, 6.5 and 3.0 points. To 0.01
-    they have z = 1.96 · 9.99 / reach = 1.63, 2.39, 3.01, 6.53: p = 0.103, 0.0169, 0.0026, 0;
-    Holm's: 0.103, 2 · 0.0169 = 0.0339, 3 · 0.0026 = 0.0078, 0.
-    """
-    reaches = {"a": 12.0, "b": 8.2, "c": 6.5, "d": 3.0}
-    gain = {"scenario": "overall", "setting": "gt_rag", "value": 10.0, "n": 60}
-    gain["baseline"] = "no_rag"
-    rows = [
-        {**gain, "model": name, "ci_low": 10 - reach, "ci_high": 10 + reach}
-        for name, reach in reaches.items()
-    ]
-    table = pd.DataFrame(rows)
-    claims = mrag_claims_on("31", table, replace(PAPERS, edition="MRAG-Bench"), tmp_path)
-    found = claims[claims["value"].notna()].set_index("system")
-    expected = {"a": 0.103, "b": 0.0339, "c": 0.0078, "d": 0.0}
-    assert found["p_holm"].to_dict() == pytest.approx(expected, abs=2e-3)
-    assert found["verdict"].to_dict() == {"a": "undecided"} | dict.fromkeys("bcd", "supported")
-    # three more that are as doubtful as b: its p is now 5 · 0.0169 and decides no more
-    more = [{**rows[1], "model": name} for name in "efg"]
-    many = mrag_claims_on("31", pd.DataFrame(rows + more), PAPERS, tmp_path)
-    found = many[many["value"].notna()].set_index("system")
-    assert found.loc["b", "p_holm"] == pytest.approx(5 * 0.0169, abs=2e-3)
-    assert set(found.loc[list("abefg"), "verdict"]) == {"undecided"}
-    assert set(found.loc[list("cd"), "verdict"]) == {"supported"}
 
 
 @settings(deadline=None)
