@@ -5,6 +5,7 @@ differences between modes.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -13,10 +14,19 @@ import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import to_percent
-from vrag_kit.claims.label_agreement import verdict_confusion_matrix, verdict_pairs
+from vrag_kit.claims.human_labels import labels_from_verdicts, read_annotator_labels
+from vrag_kit.claims.label_agreement import (
+    compare_label_sources,
+    verdict_confusion_matrix,
+    verdict_pairs,
+)
 from vrag_kit.claims.means import METRIC, MM_RAGCHECKER, RAGCHECKER, claim_values
+from vrag_kit.config import Entry
 from vrag_kit.generation.evidence_modes import GT_ONLY, GT_PLUS_DISTRACTORS, MODES
-from vrag_kit.papers.mrag_suite.modes import drop_same_documents
+from vrag_kit.judging.human_labels import annotation_sample
+from vrag_kit.papers.mrag_suite.modes import drop_same_documents, training_strata
+from vrag_kit.types import Benchmark
+from vrag_kit.widgets.annotation import AnnotationPanel, label_claims
 
 CLAIM_METRICS = {
     (MM_RAGCHECKER, "claim_recall"): "claim recall",
@@ -49,9 +59,69 @@ def example_answer(checked: pd.DataFrame) -> pd.Series:
     return sheets.iloc[int(best.to_numpy().argmax())]
 
 
+DRAWN_METRICS = ["faithfulness", "hallucination (RAGChecker)", "evidence utilization"]
+"""The metrics that figures show, of `CLAIM_METRICS`."""
+_BY = ["dataset", "model", "setting"]
+
+
+def answer_metrics(answer: pd.Series) -> pd.DataFrame:
+    """Computes `DRAWN_METRICS` of one checked answer (columns), by the checker's verdicts and by
+    true labels where known (rows).
+    """
+    sheets = {"checker": answer["sheet"], "true labels": answer["true_sheet"]}
+    tables = {
+        source: claim_values(pd.DataFrame([answer]).assign(sheet=[sheet]), by=_BY)
+        for source, sheet in sheets.items()
+        if sheet is not None
+    }
+    values = pd.concat(tables, names=["labels"]).query("modality == 'all'")
+    values = values.assign(measure=metric_names(values))
+    return values.pivot_table("value", "labels", "measure")[DRAWN_METRICS]
+
+
+def label_sample(
+    checked: pd.DataFrame,
+    suite: Mapping[str, Benchmark],
+    labels_dir: Path | str,
+    seed: int,
+    *,
+    files: Sequence[str],
+    per_setting: int,
+    annotator: str,
+) -> tuple[AnnotationPanel, pd.DataFrame, dict[str, pd.DataFrame]]:
+    """Samples `per_setting` answers of each model, data set and mode. Returns the panel in which
+    `annotator` labels those of the first data set (into `labels_dir`), the sample, and the labels
+    by annotator: of `files`, or the true ones if there are none.
+    """
+    sample = annotation_sample(checked, per_setting, of_each=_BY, seed=seed)
+    known = {"true labels": labels_from_verdicts(sample, sheets="true_sheet")}
+    name, benchmark = next(iter(suite.items()))
+    part, file = sample[sample["dataset"] == name], Path(labels_dir) / f"{annotator}-claims.csv"
+    panel = label_claims(benchmark, part, file, annotator)
+    return panel, sample, read_annotator_labels(*files) or known
+
+
+def mode_means(
+    checked: pd.DataFrame,
+    labelled: pd.DataFrame,
+    suite: Mapping[str, Benchmark],
+    models: Sequence[Entry],
+    fixed: pd.DataFrame,
+) -> pd.DataFrame:
+    """Computes `compare_label_sources` of `checked` and its `labelled` sample, in percent, by mode
+    and stratum, with the columns of `with_fixed`.
+    """
+    strata, known = (
+        training_strata(each, suite, models, every_pool=True) for each in (checked, labelled)
+    )
+    means = compare_label_sources(strata, known, by=[*_BY, "stratum"])
+    return to_percent(with_fixed(means, fixed))
+
+
 def with_fixed(means: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
-    """Adds the column by_construction to `means` of `compare_label_sources`: whether the true
-    labels fix the value for any answer. Then nothing is estimated: the interval is the value.
+    """Adds to `means` of `compare_label_sources` the column measure (`metric_names`) and the column
+    by_construction: whether the true labels fix the value for any answer. Then nothing is
+    estimated: the interval is the value.
 
     `fixed` has dataset, setting, family, metric, modality and value, as the synthetic suite's
     `fixed_means` gives them; without rows nothing is fixed. A mean that differs from its row is not
@@ -59,6 +129,7 @@ def with_fixed(means: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
     """
     keys = ["dataset", "setting", *METRIC]
     always = means[keys].merge(fixed, how="left", on=keys)["value"].to_numpy(float)
+    means = means.assign(measure=metric_names(means))
     return _fix(means, (means["label_source"] == "true") & np.isclose(means["value"], always))
 
 
@@ -88,7 +159,7 @@ def mode_contrasts(checked: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
     `CLAIM_METRICS`, on the questions with a value in both modes, in points. Columns: setting,
     baseline, dataset, metric, model, stratum, value, ci_low, ci_high, n, n_failed (questions
     without a value in one of them), p, by_construction, p_holm, over the rows of a stratum that are
-    not fixed, unit.
+    not fixed, label_source ("true" if `fixed` has rows, else "checker"), unit.
 
     `checked` is a table of `training_strata`; its column sheet has the verdicts. A question is
     excluded from the change to a mode that shows the same evidence as gold alone, as where there is
@@ -121,6 +192,7 @@ def mode_contrasts(checked: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
     is_fixed = np.isclose(changes["value"], change.to_numpy(float) - gold.to_numpy(float))
     changes = _fix(changes, pd.Series(is_fixed, changes.index))
     changes["p"] = changes["p"].mask(is_fixed)
+    changes["label_source"] = "true" if len(fixed) else "checker"
     return to_percent(changes.assign(p_holm=holm_by_family(changes, ["stratum"])))
 
 

@@ -86,6 +86,7 @@ def published_range(paper: pd.DataFrame, by: Sequence[str] = ("dataset",)) -> pd
     `paper` is a table of one metric, in percent.
     """
     models = paper.groupby(list(by), sort=False).size().map(" ({} models)".format)
+    models = models.replace(" (1 models)", " (1 model)")
     return (format_spread(paper, by) + models).rename("reported, other data")
 
 

@@ -134,11 +134,11 @@ def sweep_figure(sweep: pd.DataFrame, title: str, caption: str) -> Figure:
     return figure
 
 
-_VERDICTS = {1.0: "supported", 0.0: "neutral", -1.0: "contradicted"}
+_VERDICTS = {1.0: "entails", 0.0: "neutral", -1.0: "contradicts"}
 _LOOKS = {
-    "supported": (OUTCOME["correct"], "white"),
+    "entails": (OUTCOME["correct"], "white"),
     "neutral": (LIGHT, DARK),
-    "contradicted": (OUTCOME["incorrect"], "white"),
+    "contradicts": (OUTCOME["incorrect"], "white"),
     "unparsed": ("white", DARK),
 }
 
@@ -170,8 +170,8 @@ def checked_answer(benchmark: Benchmark, answer: pd.Series) -> tuple[Figure, pd.
     right = (table["verdict"] == table["true_label"]).sum()
     title = f"the checker is right in {right} of {len(table)} verdicts on one answer"
     caption = f"{answer['dataset']}, model {answer['model']}, which answered: “{answer['answer']}”"
-    caption += f" Reference answer: “{reference}” True: the label by what the document shows of the"
-    caption += " species, if it is of that."
+    caption += f" Reference answer: “{reference}” The true label follows from the species shown; a"
+    caption += " document about another species is neutral."
     set_caption(figure, title, caption)
     return figure, table
 
@@ -208,9 +208,11 @@ def _draw_matrix(heads: Sequence[Tile], table: pd.DataFrame) -> Figure:
 
 
 _DRAWN = {
-    "faithfulness": "faithfulness: claims that documents support",
-    "hallucination (RAGChecker)": "hallucination (RAGChecker): incorrect claims without support",
-    "evidence utilization": "evidence utilization: documents that support a claim",
+    "faithfulness": "faithfulness: claims that a document entails",
+    "hallucination (RAGChecker)": (
+        "hallucination (RAGChecker): incorrect, and no document entails it"
+    ),
+    "evidence utilization": "evidence utilization: documents that entail a claim",
 }
 """The drawn metrics, of `CLAIM_METRICS`."""
 _SOURCES = {
@@ -224,15 +226,19 @@ _SOURCES = {
 
 def claim_plot(table: pd.DataFrame, **look: Any) -> Figure:  # options of `forest_plot`
     """Draws means of claim metrics (a panel each) or their differences from a mode, in percent, by
-    `forest_plot`. `table` has the column measure, a name in `CLAIM_METRICS`; three are drawn, and
-    means only where they have an interval.
+    `forest_plot`. The name in `CLAIM_METRICS` is in the column measure, of differences in metric;
+    three are drawn, and means only where they have an interval.
     """
-    drawn = table[table["measure"].isin(_DRAWN)].dropna(subset=["value", "ci_low"])
+    is_difference = "baseline" in table
+    measure = table["metric" if is_difference else "measure"]
+    drawn = table.assign(measure=measure)[measure.isin(_DRAWN)].dropna(subset=["value", "ci_low"])
     names = _DRAWN | ARMS | _SOURCES
-    if "baseline" in table:
+    if is_difference:
         drawn = drawn.assign(n_failed=0)  # questions without a claim in one mode
         return forest_plot(drawn, color="measure", panels="setting", names=names, **look)
+    note = "n ≥: shares of claims leave out answers without claims."
     look |= {"panels": "measure", "names": names}
+    look["caption"] = f"{look.get('caption', '')} {note}".strip()
     return forest_plot(drawn, xlabel="Mean (%)", limits=(-3, 103), **look)
 
 
