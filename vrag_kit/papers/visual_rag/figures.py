@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from PIL import ImageOps
 
 from vrag_kit.analysis.means import ARM
+from vrag_kit.analysis.report_tables import SETTING_NAMES, finding
 from vrag_kit.plotting.style import (
     DARK,
     EVIDENCE,
@@ -88,6 +89,15 @@ def empty_note(judged: pd.DataFrame) -> str:
     where = f"{display_name(most['model'])}, {NAMES[most['setting']].format(k=most['k'])}"
     words = f" Empty answers count as wrong: at most {most['sum']} of {most['size']} ({where})."
     return words * bool(empty.any())
+
+
+def findings(differences: pd.DataFrame, arm: str, baseline: str) -> str:
+    """Formats a line for each row of `to_percent(paired_differences(…))`: its model, and the
+    `finding` about `arm` and `baseline`, in which {names} of columns become their values.
+    """
+    rows = differences.replace(SETTING_NAMES).to_dict("records")
+    lines = [finding(row, arm.format_map(row), baseline.format_map(row)) for row in rows]
+    return "\n".join(f"{row['model']}: {line}" for row, line in zip(rows, lines, strict=True))
 
 
 def pipeline_diagram(

@@ -21,6 +21,7 @@ from pandas.io.formats.style import Styler
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.log import logger
 from vrag_kit.papers.published import published
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.papers.statements import (
@@ -203,11 +204,17 @@ def _estimate(
 
 def check_statements(
     notebook: str, table: pd.DataFrame, benchmark: Benchmark, folder: Path | str
-) -> Styler:
+) -> Styler | None:
     """Checks the paper's statements that a notebook can test, saves them (`save_checks`) below
-    `folder`, its `figures_dir`, and returns them as a table to show.
+    `folder`, its `figures_dir`, and returns those with a number as a table to show. Returns None
+    if there is none.
     """
-    return show_statements(save_checks(notebook, table, data_source(benchmark), folder))
+    checks = save_checks(notebook, table, data_source(benchmark), folder)
+    tested = checks.dropna(subset=["value"])
+    if tested.empty:
+        logger.info("The paper's statements are about other models than those of this notebook.")
+        return None
+    return show_statements(tested)
 
 
 def save_checks(
