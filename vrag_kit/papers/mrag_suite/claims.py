@@ -14,13 +14,14 @@ import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import to_percent
-from vrag_kit.claims.human_labels import labels_from_verdicts, read_annotator_labels
+from vrag_kit.claims.human_labels import ClaimPair, labels_from_verdicts, read_annotator_labels
 from vrag_kit.claims.label_agreement import (
     compare_label_sources,
     verdict_confusion_matrix,
     verdict_pairs,
 )
 from vrag_kit.claims.means import METRIC, MM_RAGCHECKER, RAGCHECKER, claim_values
+from vrag_kit.claims.verdicts import EntailmentLabel
 from vrag_kit.config import Entry
 from vrag_kit.generation.evidence_modes import GT_ONLY, GT_PLUS_DISTRACTORS, MODES
 from vrag_kit.judging.human_labels import annotation_sample
@@ -88,7 +89,7 @@ def label_sample(
     files: Sequence[str],
     per_setting: int,
     annotator: str,
-) -> tuple[AnnotationPanel, pd.DataFrame, dict[str, pd.DataFrame]]:
+) -> tuple[AnnotationPanel, pd.DataFrame, dict[str, dict[ClaimPair, EntailmentLabel]]]:
     """Samples `per_setting` answers of each model, data set and mode. Returns the panel in which
     `annotator` labels those of the first data set (into `labels_dir`), the sample, and the labels
     by annotator: of `files`, or the true ones if there are none.
