@@ -29,7 +29,6 @@ from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.processes import available_cores
 from vrag_kit.synthetic.editions import DRAWN, Source
-from vrag_kit.synthetic.editions import data_card_note as data_card_note  # of the same names
 from vrag_kit.synthetic.editions import synthetic_mark as synthetic_mark
 from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.types import Benchmark

@@ -4,17 +4,11 @@ beside it, and it stays in the table when all its answers failed.
 
 from __future__ import annotations
 
-from typing import Any
-
 import factories
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT
-from IPython.display import display
 
-import vrag_kit.analysis
 from vrag_kit.analysis import (
     broadcast_baseline,
     expand_strata,
@@ -43,43 +37,6 @@ def judged(ks: tuple[int, ...] = (), models: tuple[str, ...] = ("a", "b")) -> pd
             species = [f"s{each % 45}" for each in range(QUESTIONS)]
             parts.append(factories.judged(**rows, group=species))
     return pd.concat(parts, ignore_index=True)
-
-
-def differences_of(notebook: str, table: pd.DataFrame) -> dict[str, Any]:
-    """The names that a notebook has after its cell of paired differences to zero-shot
-    has run on `table`.
-    """
-    told = {model: [f"s{each}" for each in range(0, 45, 3)] for model in ("a", "b")}
-    names: dict[str, Any] = {
-        "analysis": vrag_kit.analysis,
-        "pd": pd,
-        "display": display,
-        "judged": table,
-        "strata": expand_strata(table, told),
-    }
-    cells = nbformat.read(ROOT / "notebooks" / "visual_rag" / notebook, as_version=4).cells
-    (code,) = [cell.source for cell in cells if 'baseline="zero_shot"' in cell.source]
-    exec(code, names)
-    return names
-
-
-@pytest.mark.slow
-def test_a_clue_against_zero_shot_is_one_claim_in_03_and_04() -> None:
-    of_03 = differences_of("03_baselines.ipynb", judged())["gains"]
-    ks = (3, 5, 7, 10, 15, 20)
-    of_04 = differences_of("04_top_k_vs_one_in_k.ipynb", judged(ks))["gains"]
-    keys = ["setting", "model", "stratum"]
-    of_04 = of_04[of_04["compared with"] == "zero-shot"].drop(columns="compared with")
-    same = of_04[of_04["setting"].isin(["gt_clue", "non_clue"])]
-    assert len(of_04) > len(same) == len(of_03) == 12
-    pd.testing.assert_frame_equal(
-        same.drop(columns="k").set_index(keys).sort_index(),
-        of_03.set_index(keys).sort_index(),
-        check_dtype=False,
-    )
-    # the pooled clue of a: it would not last among all 84 rows of 04
-    row = same.set_index(keys).loc[("gt_clue", "a", ALL)]
-    assert row["p_holm"] < 0.05 < row["p"] * len(of_04)
 
 
 def test_the_k_and_models_of_one_curve_are_corrected_together_and_a_stratum_apart() -> None:

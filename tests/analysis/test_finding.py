@@ -4,12 +4,14 @@ Guide alone is said only of the Field Guide.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.analysis.report_tables import finding
-from vrag_kit.synthetic import data_card_note
+from vrag_kit.synthetic import synthetic_mark
 
 ROW = {"value": 6.0, "ci_low": 0.2, "ci_high": 12.0, "p_holm": 0.01, "unit": "percent"}
 NAN = float("nan")
@@ -62,10 +64,8 @@ def test_nothing_is_claimed_when_the_interval_holds_zero(
         "vrag_kit/synthetic/labels.csv",
     ],
 )
-def test_a_remark_on_the_field_guide_stands_below_its_results(about: object) -> None:
-    note = data_card_note(about, "  One.\n    Two.")
-    assert note is not None
-    assert note.data == "**About the Field Guide.** One.\nTwo."
+def test_figures_of_synthetic_data_are_marked(about: Any) -> None:
+    assert synthetic_mark(about) == "synthetic data"
 
 
 @pytest.mark.parametrize(
@@ -79,5 +79,5 @@ def test_a_remark_on_the_field_guide_stands_below_its_results(about: object) -> 
         [],
     ],
 )
-def test_nobody_elses_results_carry_a_remark_on_the_field_guide(about: object) -> None:
-    assert data_card_note(about, "One.") is None
+def test_figures_of_other_data_are_not(about: Any) -> None:
+    assert synthetic_mark(about) == ""

@@ -120,7 +120,6 @@ def displayed(book: nbformat.NotebookNode) -> Iterator[str]:
 
 MADE = {
     "vrag_kit/plotting/save.py: HTML(f'<small>{escape(caption)}</small>')",
-    "vrag_kit/synthetic/editions.py: Markdown(note)",  # a notebook's own text
     "vrag_kit/tables.py: table.style",  # `style_table` itself
 }
 """Places where HTML is made of data."""
@@ -141,7 +140,8 @@ def code_of(file: Path) -> str:
     if file.suffix == ".py":
         return text
     cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-    return "\n".join("".join(cell["source"]) for cell in cells)
+    source = "\n".join("".join(cell["source"]) for cell in cells)
+    return "\n".join(line for line in source.splitlines() if not line.startswith("%"))
 
 
 def makers(code: str) -> Iterator[str]:

@@ -25,7 +25,6 @@ from vrag_kit.papers.mrag_bench.settings import (
     mismatched_examples,
     mismatched_rag,
 )
-from vrag_kit.synthetic import data_card_note
 from vrag_kit.synthetic.mrag_bench import (
     EDITIONS,
     SCENARIOS,
@@ -281,7 +280,6 @@ def test_file_names_of_the_real_corpus_tell_classes_where_they_can(mrag_folder: 
 
 def test_an_edition_is_opened_by_its_name(drawn: Benchmark) -> None:
     assert (len(drawn.queries), drawn.name) == (63, "field-guide-mrag-bench-small")
-    assert data_card_note("field-guide-mrag-bench-small", "True of it by construction.") is not None
     with pytest.raises(VragError, match="a corpus of its own"):
         open_mrag_bench("field-guide-mrag-bench-small", "somewhere")
 

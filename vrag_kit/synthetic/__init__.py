@@ -1,6 +1,6 @@
 """The Field Guide: invented species, drawn, stored and read exactly like the real benchmark."""
 
-from vrag_kit.synthetic.editions import data_card_note, synthetic_mark
+from vrag_kit.synthetic.editions import synthetic_mark
 from vrag_kit.synthetic.visual_rag.counterfactual import (
     counterfactual_benchmark,
     with_contradicting_images,

@@ -12,7 +12,6 @@ import multiprocessing
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
-    from IPython.display import Markdown
+    pass
 
 VERSION = 1
 """Version of all generators. Raise it when bytes change, which the manifest of the tests shows:
@@ -179,24 +178,10 @@ def edition_or_rows(
     )
 
 
-def data_card_note(about: str | Mapping[str, Any] | Sequence[Any], text: str) -> Markdown | None:
-    """`text`, marked as a remark, where `about` names an edition of the Field Guide or
-    something that was made for it; else None, which a notebook does not show.
-
-    `about` is the value of a notebook's parameter: data, a model, a retriever, a file of
-    labels, or a list of such, of which one is enough.
-    """
-    if not synthetic_mark(about):
-        return None
-    from IPython.display import Markdown
-
-    note = f"**About the Field Guide.** {cleandoc(text)}"
-    return Markdown(note)  # type: ignore[no-untyped-call]  # IPython has no types
-
-
 def synthetic_mark(about: str | Mapping[str, Any] | Sequence[Any]) -> str:
-    """The mark of figures drawn from `about` (as in `data_card_note`): "synthetic data" if it names
-    an edition of the Field Guide or something made for it, else "".
+    """The mark of figures drawn from `about`, a notebook's parameter (data, a model, a retriever, a
+    file of labels, or a list of such): "synthetic data" if any names an edition of the Field Guide
+    or something made for it, else "".
     """
     several = isinstance(about, Sequence) and not isinstance(about, str)
     ours = any(_ours(each) for each in (about if several else [about]))
