@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from PIL import ImageOps
 
+from vrag_kit.analysis.comparisons import REPEATS
 from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import SETTING_NAMES, finding
 from vrag_kit.plotting.style import (
@@ -39,6 +40,18 @@ STEPS = {
 NAMES = {"zero_shot": "no image", "gt_clue": "one clue", "non_clue": "one non-clue"}
 NAMES |= {"top_k": "top-{k}", "one_in_k": "1-in-{k}"}
 """What the card of scores calls a setting of `k` images."""
+TERMS = {
+    "clue": "clue: an image that shows the answer",
+    "distractors": "distractors: images of the species that do not",
+    "top_k": "top-k: the k images ranked first",
+    "one_in_k": "1-in-k: one clue and k − 1 distractors",
+}
+"""How a caption defines a term."""
+STRATA = {"in training data": "in training data: questions on facts that the model was trained on"}
+"""How a caption defines a stratum."""
+_FAMILY = ("minus", "step", "setting", "distractors", "stratum", "article", "clue_position")
+"""Columns whose values the tests that are corrected together share."""
+_REPEATED = {"model": "models", "retriever": "retrievers", "m": "numbers of clues"}
 _WIDTHS = {
     **{"Question": 1.25, "Corpus": 0.78, "Retrieved": 0.78, "Shown": 0.52},
     **{"Answer": 0.65, "Verdict": 0.75, "Scores": 1.1},
@@ -89,6 +102,40 @@ def empty_note(judged: pd.DataFrame) -> str:
     where = f"{display_name(most['model'])}, {NAMES[most['setting']].format(k=most['k'])}"
     words = f" Empty answers count as wrong: at most {most['sum']} of {most['size']} ({where})."
     return words * bool(empty.any())
+
+
+def define(*terms: str, strata: Iterable[str] = ()) -> str:
+    """A sentence of a caption that defines `TERMS`, and `STRATA` where their names hold one; ""
+    where nothing needs it.
+    """
+    found = [TERMS[term] for term in terms]
+    found += [words for name, words in STRATA.items() if name in set(strata)]
+    words = "; ".join(found)
+    return words[:1].upper() + words[1:] + "." * bool(words)
+
+
+def correction_note(differences: pd.DataFrame, row: pd.Series) -> str:
+    """A sentence of a caption: how many tests of `paired_differences` are corrected with that of
+    `row`, and over what.
+    """
+    same = [name for name in _FAMILY if name in differences]
+    family = differences[differences[same].eq(row[same]).all(axis=1) & differences["p"].notna()]
+    if "k" in family:  # a test over all k is in a family of its own
+        family = family[family["k"].isna() == pd.isna(row["k"])]
+    over = [name for name in REPEATS if name in family and family[name].nunique() > 1]
+    words = " and ".join(_REPEATED.get(name, name) for name in over)
+    tests = f"{len(family)} test{'s' * (len(family) != 1)}" + f" ({words})" * bool(over)
+    return f" Correction of the title's p: Holm's, over {tests}; intervals are not corrected."
+
+
+def label_note(name: str, annotators: Iterable[str]) -> str:
+    """A sentence of a caption: who gave the labels of `name`, and whether they are people."""
+    found = list(dict.fromkeys(annotators))
+    if not found:
+        return f"No answer of {name} has a label."
+    models = all(each.startswith("language model") for each in found)
+    by = f"language models ({', '.join(found)}), not people" if models else ", ".join(found)
+    return f"Reference labels of {name} by {by}."
 
 
 def findings(differences: pd.DataFrame, arm: str, baseline: str) -> str:
