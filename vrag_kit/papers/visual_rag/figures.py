@@ -116,7 +116,7 @@ def define(*terms: str, strata: Iterable[str] = ()) -> str:
 
 def correction_note(differences: pd.DataFrame, row: pd.Series) -> str:
     """A sentence of a caption: how many tests of `paired_differences` are corrected with that of
-    `row`, and over what.
+    `row`, and over what; "" without a test.
     """
     same = [name for name in _FAMILY if name in differences]
     family = differences[differences[same].eq(row[same]).all(axis=1) & differences["p"].notna()]
@@ -125,7 +125,8 @@ def correction_note(differences: pd.DataFrame, row: pd.Series) -> str:
     over = [name for name in REPEATS if name in family and family[name].nunique() > 1]
     words = " and ".join(_REPEATED.get(name, name) for name in over)
     tests = f"{len(family)} test{'s' * (len(family) != 1)}" + f" ({words})" * bool(over)
-    return f" Correction of the title's p: Holm's, over {tests}; intervals are not corrected."
+    words = f" Correction of the title's p: Holm's, over {tests}; intervals are not corrected."
+    return words * bool(len(family))
 
 
 def label_note(name: str, annotators: Iterable[str]) -> str:
