@@ -135,8 +135,7 @@ def label_note(name: str, annotators: Iterable[str]) -> str:
     if not found:
         return f"No answer of {name} has a label."
     models = all(each.startswith("language model") for each in found)
-    by = f"language models ({', '.join(found)}), not people" if models else ", ".join(found)
-    return f"Reference labels of {name} by {by}."
+    return f"Reference labels of {name} by {', '.join(found)}{' (not people)' * models}."
 
 
 def findings(differences: pd.DataFrame, arm: str, baseline: str) -> str:
