@@ -27,6 +27,22 @@ SPOKE = {"right": 24, "wrong": 2, "silent": 14}
 is correct, incorrect, or there is none.
 """
 
+CUE = (
+    "A cue is the only option with an underscore, else the only one in lower case. Options are"
+    " original (as in the data), normalised (all in one format: no cue)"
+)
+PLANTED = (
+    ", or planted: normalised, then a cue is put on the correct option of {right} questions in"
+    " {all} and on an incorrect one of {wrong}"
+)
+"""What captions say of cues and of the variants of options."""
+
+
+def caption_of_cues(arms: Mapping[str, Benchmark]) -> str:
+    """Returns the sentences of a caption that define a cue and the variants in `arms`."""
+    planted = PLANTED.format(**SPOKE, all=sum(SPOKE.values()))
+    return f"{CUE}{planted if 'planted' in arms else ''}."
+
 
 def odd_format_option(choices: Sequence[str]) -> int | None:
     """Returns the position, from 0, of the only option with an underscore, else of the only one in
