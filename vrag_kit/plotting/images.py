@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from string import ascii_uppercase
 from textwrap import shorten
 
 import numpy as np
@@ -113,8 +114,8 @@ def answer_gallery(
 ) -> Figure:
     """Draws the first answers of the table, at most one a question and `most` in all, each with the
     question's image, or else the first that was shown. Above: the answer; below: the question, the
-    accepted answers and, of several, the model. `answers` has the columns query_id, answer, model
-    and doc_ids.
+    accepted answers (with their letter if options) and, of several, the model. `answers` has the
+    columns query_id, answer, model and doc_ids.
     """
     tiles, several = [], answers["model"].nunique() > 1
     for row in answers.drop_duplicates("query_id").head(most).to_dict("records"):
@@ -122,7 +123,10 @@ def answer_gallery(
         images = [benchmark.corpus[each].image for each in row["doc_ids"] if not query.image]
         image = next((each for each in images if each), query.image)
         question = shorten(query.text, 120, placeholder=" …")
-        accepted = shorten(" | ".join(query.answers), 45, placeholder=" …")
+        options = zip(ascii_uppercase, query.choices, strict=False)
+        letters = {option: f"({letter}) {option}" for letter, option in options}
+        named = [letters.get(each, each) for each in query.answers]
+        accepted = shorten(" | ".join(named), 45, placeholder=" …")
         answer = f"“{shorten(row['answer'], 90, placeholder=' …') or '(empty)'}”"
         below = f"{question}\naccepted: {accepted}" + f"\nmodel: {row['model']}" * several
         tiles.append(Tile(image, answer, below))
