@@ -62,7 +62,9 @@ def examples_figure(benchmark: Benchmark, scores: pd.DataFrame, title: str) -> F
     caption = (
         f"{benchmark.name}: a question of each scenario, answered by"
         f" {', '.join(scores['model'].unique())} without examples, with gold and with retrieved"
-        " ones. Bold: the correct option."
+        " ones. Each was selected for the outcome of the title where its scenario has one: the"
+        " questions are no random sample. ✓: correct; bold: the correct option. The percentage"
+        " weights scenarios by the paper's proportions."
     )
     handles = [Patch(fill=False, color=EVIDENCE[kind], label=_FRAMES[kind]) for kind in _FRAMES]
     set_caption(figure, title, caption, handles)
@@ -110,15 +112,21 @@ def extraction_shares(read: pd.DataFrame, by: str) -> pd.DataFrame:
     return shares.melt([by, "extraction", "n"], var_name="metric")
 
 
-def extraction_figure(shares: pd.DataFrame, right: str, wrong: str, title: str) -> Figure:
-    """Draws `extraction_shares`, of which `right` and `wrong` name the first two outcomes."""
+def extraction_figure(
+    shares: pd.DataFrame, right: str, wrong: str, title: str, caption: str = ""
+) -> Figure:
+    """Draws `extraction_shares`, of which `right` and `wrong` name the first two outcomes;
+    `caption` precedes what the rows are.
+    """
     names = {"correct": right, "incorrect": wrong, **_NAMES}
     return outcome_bars(
         shares,
         rows=[shares.columns[0], "extraction"],
         outcomes=names,
         colors=_COLORS,
-        names={"ours": "our parser"},
+        names={"ours": "our parser", "official": "released scorer"},
         title=title,
-        caption="What each extraction makes of the same answers; those of a row sum to 100 %.",
+        caption=f"{caption} Both read the same answers; the shares of a row sum to 100 %. The"
+        " released scorer calls GPT-3.5 where its rules fail (it is not called here), and may"
+        " crash, which ends its run.",
     )
