@@ -4,7 +4,7 @@ two halves, and published rows against RAGChecker's definitions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from textwrap import shorten
@@ -45,6 +45,19 @@ def count_beyond(differences: pd.DataFrame) -> str:
     """Counts the 95 % intervals on either side of 0, for titles: "3 of 9 above 0, 1 below"."""
     above, below = (differences["ci_low"] > 0).sum(), (differences["ci_high"] < 0).sum()
     return f"{above} of {len(differences)} intervals above 0, {below} below"
+
+
+def fusion_title(gains: pd.DataFrame, names: Mapping[str, str]) -> str:
+    """Says of `fusion_gains` how many intervals of each baseline are on the side of 0 where most
+    are; rows of all data sets together are not counted.
+    """
+    parts = []
+    for baseline, part in gains[gains["dataset"] != "all"].groupby("baseline", sort=False):
+        above, below = (part["ci_low"] > 0).sum(), (part["ci_high"] < 0).sum()
+        word = "more" if above >= below else "less"
+        name = names.get(str(baseline), baseline)
+        parts.append(f"{word} than {name} in {max(above, below)} of {len(part)} searches")
+    return f"Fusion finds {', '.join(parts) or 'nothing to compare'}"
 
 
 def own_metric_plot(table: pd.DataFrame, **look: Any) -> Figure:  # options of `forest_plot`
@@ -109,6 +122,7 @@ def sweep_figure(sweep: pd.DataFrame, title: str, caption: str) -> Figure:
     its means, a panel for each data set, without `CONTROLS`; `sweep` comes from `prompt_sweep`.
     Of equal means the selected prompt is first.
     """
+    caption += " Of equal means the selected prompt is drawn first, then the first in the list."
     panels = sweep[~sweep["prompt"].isin(CONTROLS)].groupby("dataset", sort=False)
     figure, (axes,) = new_figure(1, panels.ngroups, height=3.6)
     for axis, (name, table) in zip(axes, panels, strict=True):
@@ -237,6 +251,9 @@ def claim_plot(table: pd.DataFrame, **look: Any) -> Figure:  # options of `fores
         drawn = drawn.assign(n_failed=0)  # questions without a claim in one mode
         return forest_plot(drawn, color="measure", panels="setting", names=names, **look)
     note = "n ≥: shares of claims leave out answers without claims."
+    if "by_construction" in drawn and drawn["by_construction"].any():
+        note += " A true mean whose interval has no width, as 0 with distractors only, holds by"
+        note += " construction: distractors do not state what is asked."
     look |= {"panels": "measure", "names": names}
     look["caption"] = f"{look.get('caption', '')} {note}".strip()
     return forest_plot(drawn, xlabel="Mean (%)", limits=(-3, 103), **look)

@@ -46,7 +46,7 @@ the effect of distractors alone.
 FEWEST = 5
 """Differences of fewer questions are not drawn."""
 SAME_EVIDENCE = (
-    f"Gold and distractors is drawn where at least {FEWEST} questions have a distractor (else –):"
+    f"Gold and distractors is drawn where at least {FEWEST} questions have a distractor:"
     " the gold documents of most questions of Visual-RAG fill the places for images."
 )
 _EFFECT = ["dataset", "metric", "model", "stratum"]
