@@ -57,7 +57,8 @@ def fusion_title(gains: pd.DataFrame, names: Mapping[str, str]) -> str:
         word = "more" if above >= below else "less"
         name = names.get(str(baseline), baseline)
         parts.append(f"{word} than {name} in {max(above, below)} of {len(part)} searches")
-    return f"Fusion finds {', '.join(parts) or 'nothing to compare'}"
+    more_first = sorted(parts, key=lambda each: each.startswith("less"))
+    return f"Fusion finds {', '.join(more_first) or 'nothing to compare'}"
 
 
 def own_metric_plot(table: pd.DataFrame, **look: Any) -> Figure:  # options of `forest_plot`
