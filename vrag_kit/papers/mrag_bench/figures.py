@@ -127,6 +127,5 @@ def extraction_figure(
         names={"ours": "our parser", "official": "released scorer"},
         title=title,
         caption=f"{caption} Both read the same answers; the shares of a row sum to 100 %. The"
-        " released scorer calls GPT-3.5 where its rules fail (it is not called here), and may"
-        " crash, which ends its run.",
+        " released scorer calls GPT-3.5 where its rules fail, and may crash, which ends its run.",
     )
