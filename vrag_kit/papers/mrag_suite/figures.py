@@ -55,7 +55,7 @@ def fusion_title(gains: pd.DataFrame, names: Mapping[str, str]) -> str:
     for baseline, part in gains[gains["dataset"] != "all"].groupby("baseline", sort=False):
         above, below = (part["ci_low"] > 0).sum(), (part["ci_high"] < 0).sum()
         word = "more" if above >= below else "less"
-        name = names.get(str(baseline), baseline)
+        name = names.get(str(baseline), str(baseline))
         parts.append(f"{word} than {name} in {max(above, below)} of {len(part)} searches")
     more_first = sorted(parts, key=lambda each: each.startswith("less"))
     return f"Fusion finds {', '.join(more_first) or 'nothing to compare'}"
