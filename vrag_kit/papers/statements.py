@@ -52,6 +52,14 @@ STATEMENT_COLUMNS = [
 ]
 """Columns of the statement checks that a notebook saves."""
 _NO_VERDICT = "no verdict (other data, or at chance)"
+_FIGURE_CAPTION = (
+    "Grey: the range that a paper's statement gives, with a darker edge where it is narrow; at the"
+    " edge of the axis it is open. At the left: the statement in short; at the right: the model or"
+    " retriever, and n. Of two slices, n counts the first. A row without a subgroup is of all"
+    " questions, so it overlaps with the rows of subgroups. No verdict: the data are not the"
+    " paper's, or a setting with evidence does not differ from random choice."
+)
+_NARROW = 4  # points: narrower ranges have an edge
 _COLORS = {
     SUPPORTED: "#2E8B57",
     COMPATIBLE: "#8BD3F7",
@@ -101,6 +109,10 @@ class Statement:
     high: float = math.inf
     reported: float | None = None
     """The number in the statement itself, where no table has it."""
+    short: str = ""
+    """What it expects in a few words, for a row of a figure; its identifier if empty."""
+    counts: str = "questions"
+    """Unit of its n."""
 
     @property
     def is_difference(self) -> bool:
@@ -314,7 +326,8 @@ def load_statement_checks(folder: Path | str) -> pd.DataFrame:
 def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str) -> Figure:
     """Draws each row of `load_statement_checks`, at least one, with its interval on the expected
     range; papers under headings, in the order of `names` (folder → name). Shares and differences
-    are in points, correlations × 100. Verdicts, which only a paper's own data have, are colours.
+    are in points, correlations × 100; narrow ranges have a darker edge. Verdicts, which only a
+    paper's own data have, are colours.
     """
     rows = checks.sort_values(
         "paper", key=lambda paper: paper.map(list(names).index), kind="stable"
@@ -329,15 +342,20 @@ def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str
     figure, axes = new_figure(height=5)
     axis = axes[0][0]
     low, high = rows["low"].clip(lower=left), rows["high"].clip(upper=right)
-    axis.barh(at, high - low, left=low, height=0.8, color=LIGHT, linewidth=0, zorder=0)
+    edges = [GREY if narrow else LIGHT for narrow in high - low < _NARROW]
+    axis.barh(at, high - low, left=low, height=0.8, color=LIGHT, edgecolor=edges, zorder=0)
     for verdict, part in rows.groupby(verdicts, sort=False):
         draw_interval(axis, at[part.index], part, Series(_COLORS[str(verdict)]), flat=True)
     axis.axvline(0, color=DARK, linewidth=0.8, zorder=1)
+    known = {(paper, each.name): each for paper in names for each in load_statements(paper)}
     for place, row in zip(at, rows.to_dict("records"), strict=True):
-        words = f"{row['system']}, {row['stratum']}, n = {row['n']:,.0f}"
+        counts = known[row["paper"], row["statement_id"]].counts
+        part = "" if row["stratum"] == ALL else f" {row['stratum']}"
+        words = f"{row['system']}, n = {row['n']:,.0f} {counts}{part}"
         right_of = axis.get_yaxis_transform()
         axis.text(1.01, place, words, transform=right_of, va="center", size=SMALL, color=DARK)
-    labels = rows["statement_id"].str.replace("_", " ")
+    ids = zip(rows["paper"], rows["statement_id"], strict=True)
+    labels = pd.Series([known[each].short or each[1].replace("_", " ") for each in ids])
     labels = labels.mask(rows["statement_id"].eq(rows["statement_id"].shift()), "")
     first = ~rows["paper"].duplicated()
     heads = [names[paper] for paper in rows.loc[first, "paper"]]
@@ -350,7 +368,7 @@ def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str
     expected = Patch(color=LIGHT, label="range of the paper's statement")
     colors = {verdict: _COLORS[verdict] for verdict in verdicts.unique()}
     marks = [Line2D([], [], color=hue, marker="o", label=name) for name, hue in colors.items()]
-    set_caption(figure, title, "", [expected, *interval_handles([rows]), *marks])
+    set_caption(figure, title, _FIGURE_CAPTION, [expected, *interval_handles([rows]), *marks])
     set_axes_height(figure, axis, 0.155 * (at[-1] + 1))
     return figure
 
