@@ -38,6 +38,11 @@ ONE_CURVE = (
     " which query; both panels repeat it."
 )
 """A sentence for a caption: the paper's web curves are the same in both panels."""
+QUERIES = (
+    "Original query: the question as the user asks it. Reference query: the data's rewriting, which"
+    " names the entity. Snippets: the few sentences of a page that a prompt holds."
+)
+"""Sentences for a caption: what the web search gets, and what is read of its pages."""
 WHOLE, CROPPED = "whole image", "marked region"
 WITH_MARGIN = "region with margin"
 """The annotated region with a margin around it (ours)."""
@@ -145,3 +150,20 @@ def index_coverage(benchmark: Benchmark, service: SearchService) -> pd.DataFrame
     rows = {"here": (share, len(held)), "paper": (printed["oracle_index_coverage"], np.nan)}
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "n"])
     return table.astype({"n": "Int64"})
+
+
+def curves_title(drawn: pd.DataFrame) -> str:
+    """The title for the drawn points of `CURVES`: the highest hit rate of each panel that has one,
+    of the reference query before the original one.
+    """
+    most = drawn.groupby("panel")["value"].max().dropna()
+    image, original, reference = ((most.get(panel), name) for panel, name in CURVES.items())
+    pages = [
+        f"{value:.0f} % with the {name[name.index('(') + 1 : -1]}"
+        for value, name in (reference, original)
+        if value is not None
+    ]
+    share = image[0]
+    parts = [] if share is None else [f"the entity is found for up to {share:.0f} % of images"]
+    parts += [f"an answering page for up to {', '.join(pages)}"] if pages else []
+    return "; ".join(parts) or "no hit rate is known"
