@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from textwrap import shorten
 from typing import Any
 
@@ -18,10 +20,19 @@ from vrag_kit.papers.crag_mm.statistics import LABEL_NAMES
 from vrag_kit.plotting.diagnostics import outcome_bars
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
 from vrag_kit.plotting.panels import Names, line_plot
-from vrag_kit.plotting.style import COLUMN, DARK, FEW, LIGHT, OUTCOME, SMALL, display_name
+from vrag_kit.plotting.style import (
+    COLUMN,
+    DARK,
+    FEW,
+    LIGHT,
+    OUTCOME,
+    SMALL,
+    count_label,
+    display_name,
+)
 from vrag_kit.retrieval import best_threshold
 from vrag_kit.retrieval.services import annotated_region
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Query
 
 _OUTCOMES = {name: name for name in ("accuracy", "missing", "hallucination")}
 """The metrics that add up to 100 %, in the order of their bars, by name."""
@@ -39,9 +50,11 @@ COUNTED = {
 """Metrics of conversations → their names with what n counts."""
 BOTH_COUNTS = (
     "Truthfulness: mean score of a conversation's turns after early stopping, then over"
-    " conversations. Accuracy, missing, hallucination: shares of turns without early stopping."
+    " conversations. Other metrics: shares of turns without early stopping."
 )
 """Sentences for a caption of `truthfulness_gains`: what each metric is a mean of."""
+HOLM = "Correction of p: Holm, over models."
+"""A sentence for a caption whose title may say that a difference does not last."""
 TRUTHFULNESS = "Truthfulness (mean score × 100)"
 NAMES: Names = {
     **SETTING_NAMES,
@@ -127,18 +140,50 @@ def headline(gains: pd.DataFrame, arm: str, baseline: str) -> str:
     return f"{arm} is higher than {baseline} for {higher} of {len(gains)} models"
 
 
-def extremes(means: pd.DataFrame, what: str, column: str, names: Names = NAMES) -> str:
+def count_texts(gains: pd.DataFrame) -> pd.Series:
+    """What n counts in each row of `truthfulness_gains`, with an image, as text: questions; in
+    conversations these for truthfulness, and turns for the other metrics.
+    """
+    texts = pd.Series("", index=gains.index)
+    for key, part in gains.groupby(["setting", "baseline", "image"], sort=False):
+        means = part["metric"].eq("truthfulness")
+        units = ("conversations", "turns") if key[0] == "task_3" else ("questions",) * 2
+        counts = [
+            count_label(part.loc[rows, "n"], unit)
+            for rows, unit in zip((means, ~means), units, strict=True)
+            if rows.any()
+        ]
+        texts[part.index] = "; ".join(dict.fromkeys(counts))
+    return texts
+
+
+def extremes(
+    means: pd.DataFrame, what: str, column: str, names: Names = NAMES, unit: str = " %"
+) -> str:
     """The title for means in percent: for which value of `column` `what` is lowest and highest,
-    of those with at least `FEW` cases, if any.
+    of those with at least `FEW` cases, if any. `unit` follows the numbers.
     """
     known = means[means["n"] >= FEW].dropna(subset="value").sort_values("value")
     if known.empty:
         return f"{what} is unknown: no mean has {FEW} cases"
     ends = [
-        f"({row['value']:.0f} %) for “{display_name(row[column], names)}”".replace("(-", "(−")
+        f"({row['value']:.0f}{unit}) for “{display_name(row[column], names)}”".replace("(-", "(−")
         for row in known.iloc[[0, -1]].to_dict("records")
     ]
     return f"{what} is lowest {ends[0]} and highest {ends[1]}"
+
+
+def oracles_title(truthfulness: pd.DataFrame) -> str:
+    """The title for the means of truthfulness with each oracle: `extremes` of the oracles, and
+    beside them no oracle, as a range of several models.
+    """
+    without = truthfulness["setting"].eq("no oracle")
+    title = extremes(truthfulness[~without], "With an oracle, truthfulness", "setting")
+    known = truthfulness[without & truthfulness["n"].ge(FEW)]["value"].dropna()
+    if known.empty:
+        return title
+    ends = dict.fromkeys(f"{value:.0f} %".replace("-", "−") for value in (known.min(), known.max()))
+    return f"{title}; with no oracle it is {' to '.join(ends)}"
 
 
 _OF_ENTRIES = (
@@ -178,7 +223,8 @@ def threshold_figure(
 
 _FRAMES = (
     "Green frame: an entry or page about the entity in the image (gold). Frame of an answer:"
-    " blue if correct, light grey if missing, another colour if hallucinated."
+    " blue if correct, light grey if missing, another colour if hallucinated. Text of a page: its"
+    " first sentence that shares most words with an accepted answer."
 )
 
 _GREY = "Grey frame of an answer: missing, or after the stop and not counted."
@@ -250,10 +296,14 @@ def _cells(
     found = {each: benchmark.corpus[each] for each in row["doc_ids"] if each in benchmark.corpus}
     entity = next((name for name, each in found.items() if each.image), "none")
     page = next((name for name, each in found.items() if not each.image), "none")
+    tile = document_tile(benchmark, row["query_id"], page, "page found" * heads)
+    if page in found:
+        text = _excerpt(found[page].text or page, benchmark.queries[row["query_id"]])
+        tile = replace(tile, below=text)
     called = next(iter(entity_names(found[entity])), "") if entity in found else ""
     return [
         document_tile(benchmark, row["query_id"], entity, "entity found\n" * heads + called),
-        document_tile(benchmark, row["query_id"], page, "page found" * heads),
+        tile,
         Tile(
             None,
             "answer: " * heads + outcome + ", not counted" * (not counted),
@@ -261,6 +311,15 @@ def _cells(
             OUTCOME[outcome] if counted else LIGHT,
         ),
     ]
+
+
+def _excerpt(text: str, query: Query, most: int = 90) -> str:
+    """The first sentence of a text that shares most words with an accepted answer, shortened."""
+    words = set(re.findall(r"\w+", " ".join(query.answers).casefold()))
+    sentences = re.split(r"(?<=[.!?])\s+", text.strip())
+    best = max(sentences, key=lambda each: len(words & set(re.findall(r"\w+", each.casefold()))))
+    before = "… " * (best != sentences[0])
+    return before + shorten(best, most, placeholder=" …")
 
 
 def _both_ends(text: str, most: int = 100) -> str:
