@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.transforms import blended_transform_factory
 
 from vrag_kit.plotting.style import (
     EVIDENCE,
@@ -82,6 +83,12 @@ def image_grid(
         line[0].set_ylabel(fit(label, high - 0.2, 7.5), fontsize=7.5)
     set_caption(figure, title, caption)
     figure.draw_without_rendering()  # the layout fits high images in its second pass only
+    if any(map(str.strip, rows)):  # the labels of rows at one place, left of the widest image
+        labels = [line[0].yaxis.label for line in axes]
+        left = min(label.get_position()[0] for label in labels) / figure.bbox.width
+        for line in axes:
+            along = blended_transform_factory(figure.transFigure, line[0].transAxes)
+            line[0].yaxis.set_label_coords(left, 0.5, transform=along)
     return figure
 
 

@@ -267,7 +267,8 @@ def forest_plot(
 
     A table of paired differences has a column `baseline`: the axis then says which two arms are
     compared, each panel in its title where they differ. A table of means needs an `xlabel`. Raises
-    ValueError if it has neither. `reported` are a paper's values, with the columns of `rows`, value
+    ValueError if it has neither. A column `n_label` has the text of n for tables whose metrics
+    count different things. `reported` are a paper's values, with the columns of `rows`, value
     and perhaps `panels`: small grey ticks.
     """
     if not xlabel and "baseline" not in table:
@@ -469,8 +470,8 @@ def _write_at_right(axis: Axes, labels: Sequence[tuple[float, str, float]], last
 def _rows(
     table: pd.DataFrame, keys: Sequence[str], names: Names, unit: str
 ) -> list[tuple[tuple[str, ...], str]]:
-    """Each row's key and label, with n if the table has it, in the first row with its unit;
-    headings have an empty key.
+    """Each row's key and label, with n if the table has it, in the first row with its unit, or
+    with the text of a column n_label; headings have an empty key.
     """
     orders = [_order(table, key, names) for key in keys]
     found = table[list(keys)].astype(str).agg(tuple, axis=1)
@@ -481,8 +482,11 @@ def _rows(
             group = key[0]
             lines.append(((), display_name(group, names)))
         label = display_name(key[-1], names)
-        if "n" in table:
-            counts = table.loc[(found == key).to_numpy(), "n"]
+        mine = (found == key).to_numpy()
+        if "n_label" in table:
+            label += f" ({table.loc[mine, 'n_label'].iloc[0]})"
+        elif "n" in table:
+            counts = table.loc[mine, "n"]
             label += f" ({count_label(counts, unit)})"
             unit = ""  # in the first row only
         lines.append((key, fit(label, 2.5, 7.5)))
