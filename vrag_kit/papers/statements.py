@@ -350,8 +350,8 @@ def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str
     known = {(paper, each.name): each for paper in names for each in load_statements(paper)}
     for place, row in zip(at, rows.to_dict("records"), strict=True):
         counts = known[row["paper"], row["statement_id"]].counts
-        part = "" if row["stratum"] == ALL else f" {row['stratum']}"
-        words = f"{row['system']}, n = {row['n']:,.0f} {counts}{part}"
+        group = "" if row["stratum"] == ALL else f" {row['stratum']}"
+        words = f"{row['system']}, n = {row['n']:,.0f} {counts}{group}"
         right_of = axis.get_yaxis_transform()
         axis.text(1.01, place, words, transform=right_of, va="center", size=SMALL, color=DARK)
     ids = zip(rows["paper"], rows["statement_id"], strict=True)
