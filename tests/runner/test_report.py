@@ -51,7 +51,6 @@ GOOD = [
         'figure, _ = new_figure(1, 2, height=2)\nsave_figure(figure, figures_dir, "guide/01_good",'
         " pd.DataFrame({'value': [1]}))"
     ),
-    "figure",
     "ipywidgets.IntSlider()",
     "## What to notice\n\n* A thing.",
 ]
