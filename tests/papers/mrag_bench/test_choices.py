@@ -171,7 +171,7 @@ def test_every_answer_has_one_outcome_for_each_extraction(read: pd.DataFrame) ->
     assert official[["missing", "asks", "crash"]].tolist() == pytest.approx([100 / 6] * 3)
     (axis,) = paper.figures.extraction_figure(shares, "right", "wrong", "A finding").axes
     rows = [label.get_text() for label in axis.get_yticklabels()]
-    assert rows == ["m · official", "m · our parser"]
+    assert rows == ["m · released scorer", "m · our parser"]
     none = paper.figures.extraction_shares(read.iloc[:0], "model")
     (axis,) = paper.figures.extraction_figure(none, "right", "wrong", "A finding").axes
     assert axis.get_title(loc="left") == "n = 0 answers"
