@@ -347,7 +347,9 @@ def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str
     for verdict, part in rows.groupby(verdicts, sort=False):
         draw_interval(axis, at[part.index], part, Series(_COLORS[str(verdict)]), flat=True)
     axis.axvline(0, color=DARK, linewidth=0.8, zorder=1)
-    known = {(paper, each.name): each for paper in names for each in load_statements(paper)}
+    known: dict[tuple[str, str], Statement] = {}
+    for paper in names:
+        known |= {(paper, each.name): each for each in load_statements(paper)}
     for place, row in zip(at, rows.to_dict("records"), strict=True):
         counts = known[row["paper"], row["statement_id"]].counts
         group = "" if row["stratum"] == ALL else f" {row['stratum']}"

@@ -157,10 +157,11 @@ def curves_title(drawn: pd.DataFrame) -> str:
     of the reference query before the original one.
     """
     most = drawn.groupby("panel")["value"].max().dropna()
-    image, original, reference = ((most.get(panel), name) for panel, name in CURVES.items())
+    values = [(most.get(panel), name) for panel, name in CURVES.items()]
+    image, queries = values[0], values[:0:-1]
     pages = [
         f"{value:.0f} % with the {name[name.index('(') + 1 : -1]}"
-        for value, name in (reference, original)
+        for value, name in queries
         if value is not None
     ]
     share = image[0]

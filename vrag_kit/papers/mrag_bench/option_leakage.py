@@ -41,7 +41,7 @@ PLANTED = (
 def caption_of_cues(arms: Mapping[str, Benchmark]) -> str:
     """Returns the sentences of a caption that define a cue and the variants in `arms`."""
     planted = PLANTED.format(**SPOKE, all=sum(SPOKE.values()))
-    return f"{CUE}{planted if 'planted' in arms else ''}."
+    return CUE + planted * ("planted" in arms) + "."
 
 
 def odd_format_option(choices: Sequence[str]) -> int | None:
