@@ -16,6 +16,7 @@ from vrag_kit.analysis.conversations import apply_early_stop
 from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import column_means, mean_scores, per_query, to_percent
 from vrag_kit.analysis.prediction_powered import corrected_accuracy, judge_bias_check
+from vrag_kit.analysis.rankings import all_pairs, rank_intervals
 from vrag_kit.analysis.report_tables import (
     add_clue_position,
     ci_cells,

@@ -105,13 +105,14 @@ def paired_differences(
     baseline: Hashable,
     repeats: Sequence[str] = REPEATS,
     weights: pd.Series | None = None,
+    level: float = 0.95,
 ) -> pd.DataFrame:
     """Difference of every arm from `baseline`, paired over the queries that both have: arm, `by`,
     value, ci_low, ci_high, n, n_failed, p, baseline, p_holm.
 
     n counts queries with a value in both arms, n_failed those of both arms that lack a value in one
     of them; where all failed, n = 0 and the numbers are NaN. Interval and p are of one test over
-    groups (`ClusterMean`): the 95 % interval excludes 0 exactly where p is below 0.05.
+    groups (`ClusterMean`): an interval of `level` excludes 0 exactly where p is below 1 − `level`.
 
     p_holm corrects p within one family: the rows that differ only in `repeats`, that is all models
     and all k of one arm against `baseline`, in one setting and in one stratum. The pooled stratum
@@ -148,7 +149,7 @@ def paired_differences(
     for name in arms:
         for key, part in pairs[pairs[arm] == name].groupby(list(by), sort=False):
             found, n = table_mean(part, scales[key], weights), part["value"].count()
-            numbers = (found.value, *found.interval(), n, len(part) - n, found.p_value())
+            numbers = (found.value, *found.interval(level), n, len(part) - n, found.p_value())
             rows.append((name, *key, *numbers, baseline))
             alike += found.variance == 0 != found.value
     if alike:
