@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
@@ -23,7 +23,6 @@ from vrag_kit.analysis.report_tables import NOTHING, ci_cells, format_ci, format
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.papers.published import Filter, published_gains
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.plotting.panels import Series, draw_interval, interval_handles
 from vrag_kit.plotting.style import (
@@ -43,7 +42,6 @@ CONTRADICTED = "contradicted"
 COMPATIBLE = "compatible"
 UNDECIDED = "undecided"
 NOT_RUN = "not run"
-MIXED = "mixed"
 AT_CHANCE = "not tested: at chance"
 """Verdict where a setting with evidence does not differ from random choice."""
 STATEMENT_COLUMNS = [
@@ -68,7 +66,6 @@ _COLORS = {
     _NO_VERDICT: DARK,
 }
 """Colours of a figure's verdicts."""
-_SUMMARY = ["statement", "section", "verdict", "numbers", "source", "reported"]
 _ESTIMATE = ["value", "ci_low", "ci_high"]
 _LEVEL = 0.05
 _EXACT = 1e-9  # a printed number on the edge of its range is inside
@@ -107,8 +104,6 @@ class Statement:
     """Values of k without which it is not tested."""
     low: float = -math.inf
     high: float = math.inf
-    reported: float | None = None
-    """The number in the statement itself, where no table has it."""
     short: str = ""
     """What it expects in a few words, for a row of a figure; its identifier if empty."""
     counts: str = "questions"
@@ -161,16 +156,12 @@ class Statement:
         ends = [end for end in (self.low, self.high) if math.isfinite(end)]
         if not self.low - _EXACT <= value <= self.high + _EXACT:
             ends = [self.low if value < self.low else self.high]
-        return max(_tail(end, value, low, high) for end in ends)
-
-
-def _tail(end: float, value: float, low: float, high: float) -> float:
-    """Two-sided p-value of the true value being `end`."""
-    reach = high - value if end > value else value - low
-    if reach <= _EXACT:
-        return float(abs(end - value) <= _EXACT)
-    normal = NormalDist()
-    return 2 * normal.cdf(-normal.inv_cdf(1 - _LEVEL / 2) * abs(end - value) / reach)
+        p, normal = 0.0, NormalDist()
+        for end in ends:
+            reach = high - value if end > value else value - low
+            z = normal.inv_cdf(1 - _LEVEL / 2) * abs(end - value) / max(reach, _EXACT)
+            p = max(p, 2 * normal.cdf(-z))
+        return p
 
 
 def load_statements(paper: str) -> tuple[Statement, ...]:
@@ -199,33 +190,18 @@ def select_differences(
     return pd.concat(parts, ignore_index=True)
 
 
-def published_verdicts(paper: str, statement: Statement, **filters: Filter) -> list[str]:
-    """Returns the verdicts on a paper's own differences, one per model, without intervals; none if
-    they are in no table. `filters` as in `published`.
-    """
-    if statement.reported is not None:
-        numbers = [statement.reported]
-    elif isinstance(statement.table, str) or not statement.table:
-        numbers = []
-    else:
-        gains = published_gains(paper, statement.table, [statement.baseline], **filters)
-        gains = gains[gains["setting"] == statement.setting]
-        about = gains["model"].isin(statement.of or gains["model"])
-        numbers = gains.loc[about, "value"].tolist()
-    return [statement.verdict(number, number, number) for number in numbers]
-
-
 def save_statement_checks(
-    file: Path,
-    statements: Sequence[Statement],
+    paper: str,
+    notebook: str,
     numbers: pd.DataFrame,
     source: DataSource | Mapping[str, DataSource],
+    folder: Path | str,
 ) -> pd.DataFrame:
-    """Saves the checks of a paper's statements to `file` (NN_claims.csv) and returns them as a
-    table. `numbers` has the columns statement_id, system, stratum, value, ci_low, ci_high, n and
-    optionally at_chance; text, metric and range come from `statements`. The returned table also has
-    a row without numbers for each statement that was not run. `source` is one for all, or maps a
-    statement's name to its source.
+    """Saves the checks of the statements of a paper that are about a notebook ("31") as
+    <paper>/NN_claims.csv below `folder`, a notebook's `figures_dir`, and returns them:
+    `STATEMENT_COLUMNS`. `numbers` has the columns statement_id, system, stratum, value, ci_low,
+    ci_high, n and optionally at_chance; text, metric and range come from the statements. `source`
+    is one for all, or maps a statement's name to its source.
 
     On the paper's own data (`source.edition`) a verdict requires p_holm below 0.05 too: Holm over
     all statements and models of the notebook, with each stratum and all questions as separate
@@ -233,56 +209,36 @@ def save_statement_checks(
     A row at chance has the verdict `AT_CHANCE`, and is left out of the correction.
     Raises `VragError` if the file cannot be written.
     """
-    by_name = {each.name: each for each in statements}
-    sources = dict.fromkeys(by_name, source) if isinstance(source, DataSource) else source
-    rows = []
+    statements, rows = {each.name: each for each in load_statements(paper)}, []
     for row in numbers.to_dict("records"):
-        statement, data = by_name[row["statement_id"]], sources[row["statement_id"]]
-        at_chance = bool(row.get("at_chance"))
-        tested = data.edition and not at_chance
+        statement = statements[row["statement_id"]]
+        data = source if isinstance(source, DataSource) else source[statement.name]
+        known: dict[Hashable, object] = {
+            "statement": statement.says,
+            "source": data.name,
+            "data_version": data.edition,
+            "metric": statement.measured,
+            "unit": statement.unit,
+            "expected": statement.expected,
+            "verdict": "" if data.edition else data.no_verdict,
+        }
+        if row.get("at_chance"):
+            known["verdict"] = AT_CHANCE
+        tested = not known["verdict"]
         p = statement.p_value(*(row[name] for name in _ESTIMATE)) if tested else math.nan
-        rows.append(row | _description(statement, data) | {"p": p, "at_chance": at_chance})
-    claims = pd.DataFrame(rows, columns=[*STATEMENT_COLUMNS, "at_chance"])
-    claims["p_holm"] = holm_by_family(claims, ["stratum"])
-    claims["verdict"] = [
-        _verdict(row, by_name[row["statement_id"]], sources[row["statement_id"]])
-        for _, row in claims.iterrows()
-    ]
-    claims = claims[STATEMENT_COLUMNS]
-    text = claims.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+        rows.append(row | known | {"p": p})
+    checks = pd.DataFrame(rows, columns=STATEMENT_COLUMNS)
+    checks["p_holm"] = holm_by_family(checks, ["stratum"])
+    for place, check in checks[checks["verdict"] == ""].iterrows():
+        statement, significant = statements[check["statement_id"]], check["p_holm"] < _LEVEL
+        verdict = statement.verdict(*check[_ESTIMATE], significant=significant)
+        checks.loc[place, "verdict"] = verdict
+    file = project_path(folder) / paper / f"{notebook}_claims.csv"
     try:
-        write_file(file, text)
+        write_file(file, checks.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
     except OSError as error:
         raise VragError(f"{file}: the claims cannot be saved ({error.strerror}).") from error
-    not_run = [
-        _description(each, sources[each.name])
-        | {"system": ", ".join(each.of) or "any model", "data_version": "", "verdict": NOT_RUN}
-        for each in statements
-        if each.name not in set(claims["statement_id"])
-    ]
-    table = pd.DataFrame([*claims.to_dict("records"), *not_run], columns=STATEMENT_COLUMNS)
-    return table.astype(dict.fromkeys(_ESTIMATE, float)).round(dict.fromkeys(_ESTIMATE, 2))
-
-
-def _description(statement: Statement, source: DataSource) -> dict[str, str]:
-    """The columns that do not depend on the number."""
-    return {
-        "statement_id": statement.name,
-        "statement": statement.says,
-        "source": source.name,
-        "data_version": source.edition,
-        "metric": statement.measured,
-        "unit": statement.unit,
-        "expected": statement.expected,
-    }
-
-
-def _verdict(row: pd.Series, statement: Statement, source: DataSource) -> str:
-    if row["at_chance"]:
-        return AT_CHANCE
-    if not source.edition:
-        return source.no_verdict
-    return statement.verdict(*row[_ESTIMATE], significant=row["p_holm"] < _LEVEL)
+    return checks.astype(dict.fromkeys(_ESTIMATE, float)).round(dict.fromkeys(_ESTIMATE, 2))
 
 
 def show_statements(claims: pd.DataFrame) -> Styler:
@@ -302,7 +258,7 @@ def show_statements(claims: pd.DataFrame) -> Styler:
         columns = ["value", "n", "p (Holm)", "verdict", "data_version"]
     rows = ["statement", "measured", "expected", "system", "stratum"]
     table = table.sort_values(["statement", "system"], kind="stable")
-    return style_table(table[[*rows, *columns]].fillna("").set_index(rows))
+    return style_table(table[[*rows, *columns]].astype(object).fillna("").set_index(rows))
 
 
 def load_statement_checks(folder: Path | str) -> pd.DataFrame:
@@ -312,15 +268,19 @@ def load_statement_checks(folder: Path | str) -> pd.DataFrame:
     """
     files = sorted(project_path(folder).glob("*/[0-9][0-9]_claims.csv"))
     tables = [pd.read_csv(file).assign(paper=file.parent.name) for file in files]
-    empty = pd.DataFrame(columns=["paper", *STATEMENT_COLUMNS, "low", "high"])
-    checks = pd.concat([empty, *tables]) if tables else empty
-    known = {paper: load_statements(paper) for paper in checks["paper"].unique()}
-    ranges = [
-        next((each.low, each.high) for each in known[paper] if each.name == name)
-        for paper, name in zip(checks["paper"], checks["statement_id"], strict=True)
-    ]
-    checks[["low", "high"]] = np.array(ranges, float).reshape(-1, 2)
-    return checks.reset_index(drop=True)
+    empty = pd.DataFrame(columns=["paper", *STATEMENT_COLUMNS])
+    checks = pd.concat([empty, *tables], ignore_index=True) if tables else empty
+    statements = _statements_of(checks)
+    ends = {end: [float(getattr(each, end)) for each in statements] for end in ("low", "high")}
+    return checks.assign(**ends)
+
+
+def _statements_of(checks: pd.DataFrame) -> list[Statement]:
+    """The statement of each row of saved checks."""
+    known: dict[tuple[str, str], Statement] = {}
+    for paper in checks["paper"].unique():
+        known |= {(paper, each.name): each for each in load_statements(paper)}
+    return [known[key] for key in zip(checks["paper"], checks["statement_id"], strict=True)]
 
 
 def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str) -> Figure:
@@ -347,17 +307,12 @@ def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str
     for verdict, part in rows.groupby(verdicts, sort=False):
         draw_interval(axis, at[part.index], part, Series(_COLORS[str(verdict)]), flat=True)
     axis.axvline(0, color=DARK, linewidth=0.8, zorder=1)
-    known: dict[tuple[str, str], Statement] = {}
-    for paper in names:
-        known |= {(paper, each.name): each for each in load_statements(paper)}
-    for place, row in zip(at, rows.to_dict("records"), strict=True):
-        counts = known[row["paper"], row["statement_id"]].counts
+    statements, right_of = _statements_of(rows), axis.get_yaxis_transform()
+    for place, row, said in zip(at, rows.to_dict("records"), statements, strict=True):
         group = "" if row["stratum"] == ALL else f" {row['stratum']}"
-        words = f"{row['system']}, n = {row['n']:,.0f} {counts}{group}"
-        right_of = axis.get_yaxis_transform()
+        words = f"{row['system']}, n = {row['n']:,.0f} {said.counts}{group}"
         axis.text(1.01, place, words, transform=right_of, va="center", size=SMALL, color=DARK)
-    ids = zip(rows["paper"], rows["statement_id"], strict=True)
-    labels = pd.Series([known[each].short or each[1].replace("_", " ") for each in ids])
+    labels = pd.Series([each.short or each.name.replace("_", " ") for each in statements])
     labels = labels.mask(rows["statement_id"].eq(rows["statement_id"].shift()), "")
     first = ~rows["paper"].duplicated()
     heads = [names[paper] for paper in rows.loc[first, "paper"]]
@@ -375,70 +330,23 @@ def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str
     return figure
 
 
-def summarise_statements(
-    folder: Path,
-    statements: Sequence[Statement],
-    published: Callable[[Statement], list[str]],
-) -> pd.DataFrame:
-    """Summarises the checks saved in `folder`, one row per statement, those that were run first.
-    Columns: statement, section, verdict, numbers, source, reported. The table is empty if nothing
-    was saved.
-
-    A statement about several models is "contradicted" where it is for one of them, "mixed" where
-    strata of one contradict each other, "supported" where it is for all, "compatible" where it is
-    that or supported for all, else "undecided". On data that are not the paper's the verdict says
-    why nothing was tested. It is "not run" where there is no number; `numbers` then says what to
-    run. `source` names the benchmark and its version, which may differ between statements. The
-    column reported counts the paper's own numbers, with verdicts from `published`, that support it
-    ("not reported" without any).
+def statements_table(paper: str, folder: Path | str) -> pd.DataFrame:
+    """Lists all statements of a paper with the checks saved below `folder`: statement, verdict,
+    numbers (model and stratum, number with interval), source; a row for each check. Those without
+    one come last: their verdict is "not run", and numbers names the notebook. Empty if nothing was
+    saved.
     """
-    files = sorted(folder.glob("[0-9][0-9]_claims.csv"))
-    if not files:
-        return pd.DataFrame(columns=_SUMMARY)
-    checks = pd.concat([pd.read_csv(file, dtype=str) for file in files], ignore_index=True)
-    checks = checks.astype(dict.fromkeys(_ESTIMATE, float))
-    rows = []
-    for statement in statements:
-        found = checks[checks["statement_id"] == statement.name]
-        rows.append(_summary(statement, found, published(statement)))
-    rows.sort(key=lambda row: row["verdict"] == NOT_RUN)
-    return pd.DataFrame(rows)
-
-
-def _summary(statement: Statement, found: pd.DataFrame, published: list[str]) -> dict[str, str]:
-    models = [part for _, part in found.groupby("system", sort=False)]
-    verdicts = [_verdict_of_model(part) for part in models] or [NOT_RUN]
-    order = [CONTRADICTED, MIXED, UNDECIDED, COMPATIBLE, SUPPORTED, *verdicts]
-    editions = zip(found["source"], found["data_version"].fillna(""), strict=True)
-    run = f"run notebook {statement.notebook}"
-    if statement.of:
-        run += f" with models it is about: {', '.join(statement.of)}"
-    supported = f"{published.count(SUPPORTED)} of {len(published)}"
-    return {
-        "statement": f"{statement.says}, expected {statement.expected}",
-        "section": statement.section,
-        "verdict": min(verdicts, key=order.index),
-        "numbers": "; ".join(map(_numbers_of_model, models)) or run,
-        "source": ", ".join(dict.fromkeys(str(DataSource(*each)) for each in editions)),
-        "reported": supported if published else "not reported",
-    }
-
-
-def _verdict_of_model(part: pd.DataFrame) -> str:
-    """The verdict of all questions, unless strata contradict each other."""
-    if {SUPPORTED, CONTRADICTED} <= set(part["verdict"]):
-        return MIXED
-    pooled = part.loc[part["stratum"] == ALL, "verdict"]
-    return str(pooled.iloc[0])
-
-
-def _numbers_of_model(part: pd.DataFrame) -> str:
-    """A model's numbers, strata first."""
-    numbers = []
-    for row in part.fillna({"data_version": ""}).to_dict("records"):
-        known = format_ci(row["value"], row["ci_low"], row["ci_high"], decimals=2)
-        number = "gCUE undefined" if pd.isna(row["value"]) else known
-        stratum = f"{row['stratum']} " if len(part) > 1 else ""
-        verdict = f" {row['verdict']}" if row["data_version"] else ""
-        numbers.append(f"{stratum}{number}{verdict}")
-    return f"{part['system'].iloc[0]}: {', '.join(numbers)}"
+    checks, rows = load_statement_checks(folder), []
+    checks = checks[checks["paper"] == paper]
+    for each in load_statements(paper) if len(checks) else ():
+        says = f"{each.says}, expected {each.expected} ({each.section})"
+        found = checks[checks["statement_id"] == each.name].fillna({"data_version": ""})
+        for row in found.to_dict("records"):
+            where = row["system"] if row["stratum"] == ALL else f"{row['system']}, {row['stratum']}"
+            number = format_ci(*(row[name] for name in _ESTIMATE), decimals=2)
+            source = str(DataSource(row["source"], row["data_version"]))
+            rows.append((says, row["verdict"], f"{where}: {number}", source))
+        if found.empty:
+            rows.append((says, NOT_RUN, f"run notebook {each.notebook}", ""))
+    rows.sort(key=lambda row: row[1] == NOT_RUN)
+    return pd.DataFrame(rows, columns=["statement", "verdict", "numbers", "source"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -21,11 +20,11 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from vrag_kit import papers
 from vrag_kit.analysis.results import result_files
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.open import data_title
+from vrag_kit.papers.statements import statements_table
 from vrag_kit.runner.books import Notebook, read_notebook
 from vrag_kit.runner.job import ADDED, find_failure
 from vrag_kit.runner.plan import Plan, read_plan
@@ -191,7 +190,8 @@ def _page(plans: Sequence[Plan], sections: Sequence[NotebookSection]) -> str:
             name = task.settings["figures_dir"]
             paper, folder = task.name.partition("/")[0], project_path(name)
             results[name] = [str(file.relative_to(folder)) for file in result_files(folder)]
-            claims[f"{paper}, {name}"] = _statements(paper, folder)
+            table = statements_table(paper, folder)
+            claims[f"{paper}, {name}"] = table.to_dict("records")
     return _fill_page(
         sections,
         parameter_file=" ".join(str(plan.file) for plan in plans),
@@ -219,15 +219,3 @@ def _fill_page(
         results=results,
         claims=claims,
     )
-
-
-def _statements(paper: str, figures: Path) -> list[dict[Hashable, Any]]:
-    """What a paper says, on the results below a folder of figures: the rows of the
-    `statements_table` that the module statements in its folder may offer, with the columns
-    statement, section, verdict, numbers, source and reported.
-    """
-    if not (Path(papers.__path__[0]) / paper / "statements.py").is_file():
-        return []
-    table = import_module(f"{papers.__name__}.{paper}.statements").statements_table(figures)
-    rows: list[dict[Hashable, Any]] = table.to_dict("records")
-    return rows

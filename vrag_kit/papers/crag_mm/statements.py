@@ -14,13 +14,10 @@ from vrag_kit.papers.crag_mm.conversations import NEEDS_HISTORY
 from vrag_kit.papers.sources import DataSource, make_data_source
 from vrag_kit.papers.statements import (
     load_statements,
-    published_verdicts,
     save_statement_checks,
     select_differences,
-    summarise_statements,
 )
 from vrag_kit.types import Benchmark
-from vrag_kit.workspace import path as project_path
 
 PAPER = "crag_mm"
 STATEMENTS = load_statements(PAPER)
@@ -60,8 +57,8 @@ def check_statements(
     `notebook` is its number ("52"); `differences` are `truthfulness_gains` or `slice_contrast`:
     model, metric, setting, baseline, value, ci_low, ci_high, n, in points. Statements about
     task_3 or history are about `multi`, the others about `single`; a verdict is given on the
-    paper's own data only (`save_statement_checks`). The returned table has a row without numbers
-    for each statement without results. Raises `VragError` if the folder cannot be written.
+    paper's own data only (`save_statement_checks`). Raises `VragError` if the folder cannot be
+    written.
     """
     statements = [each for each in STATEMENTS if each.notebook == notebook]
     sources = {
@@ -69,16 +66,4 @@ def check_statements(
         for each in statements
     }
     numbers = select_differences(statements, differences)
-    file = project_path(folder) / PAPER / f"{notebook}_claims.csv"
-    return save_statement_checks(file, statements, numbers, sources)
-
-
-def statements_table(folder: Path | str) -> pd.DataFrame:
-    """Summarises the checks saved below `folder` for all `STATEMENTS`. Columns: statement, section,
-    verdict, numbers, source, reported (see `summarise_statements`).
-    """
-    return summarise_statements(
-        project_path(folder) / PAPER,
-        STATEMENTS,
-        lambda statement: published_verdicts(PAPER, statement, metric=statement.metric),
-    )
+    return save_statement_checks(PAPER, notebook, numbers, sources, folder)

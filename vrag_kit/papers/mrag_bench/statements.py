@@ -13,23 +13,18 @@ from pandas.io.formats.style import Styler
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.mrag_bench.results import (
     EDITION,
-    MODEL_GROUPS,
     OVERALL,
     is_paper_data,
     settings_at_chance,
 )
 from vrag_kit.papers.sources import make_data_source
 from vrag_kit.papers.statements import (
-    NOT_RUN,
     load_statements,
-    published_verdicts,
     save_statement_checks,
     select_differences,
     show_statements,
-    summarise_statements,
 )
 from vrag_kit.types import Benchmark
-from vrag_kit.workspace import path as project_path
 
 PAPER = "mrag_bench"
 _SIDES = ("setting", "baseline")
@@ -62,8 +57,8 @@ def check_statements(
     means: pd.DataFrame | None = None,
 ) -> Styler:
     """Checks the paper's statements that a notebook's differences can test, saves the checks as
-    NN_claims.csv below `figures_dir`, and returns them as a table, one row per statement and model;
-    statements without a number are left out.
+    NN_claims.csv below `figures_dir`, and formats them for display, one row per statement and
+    model.
 
     `notebook` is its number ("31"); `differences` are `gains_by_scenario`, or correlations in the
     same columns; without a column setting, k is the setting. Verdicts are given on the paper's own
@@ -86,9 +81,7 @@ def check_statements(
         statements, overall.drop(columns="metric", errors="ignore"), published_name
     )
     source = make_data_source(benchmark, EDITION if is_paper_data(benchmark) else "")
-    file = project_path(figures_dir) / PAPER / f"{notebook}_claims.csv"
-    checks = save_statement_checks(file, statements, numbers, source)
-    return show_statements(checks[checks["verdict"] != NOT_RUN])
+    return show_statements(save_statement_checks(PAPER, notebook, numbers, source, figures_dir))
 
 
 def _by_setting(table: pd.DataFrame) -> pd.DataFrame:
@@ -98,16 +91,4 @@ def _by_setting(table: pd.DataFrame) -> pd.DataFrame:
     table = table.assign(setting=table["k"].map("{:g}".format))
     return table.assign(
         baseline=table.get("baseline", pd.Series(0, table.index)).map("{:g}".format)
-    )
-
-
-def statements_table(folder: Path | str) -> pd.DataFrame:
-    """Summarises the checks saved below `folder` for all `STATEMENTS`. Columns: statement, section,
-    verdict, numbers, source, reported (see `summarise_statements`).
-    """
-    overall = {"scenario": OVERALL, "model_group": MODEL_GROUPS}
-    return summarise_statements(
-        project_path(folder) / PAPER,
-        STATEMENTS,
-        lambda statement: published_verdicts(PAPER, statement, **overall),
     )

@@ -21,20 +21,16 @@ from pandas.io.formats.style import Styler
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
-from vrag_kit.log import logger
-from vrag_kit.papers.published import published
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.papers.statements import (
     Statement,
     load_statements,
     save_statement_checks,
     show_statements,
-    summarise_statements,
 )
 from vrag_kit.papers.visual_rag.gcue import share_of_benefit
 from vrag_kit.papers.visual_rag.published import PAPER_NAMES, data_source
 from vrag_kit.types import Benchmark
-from vrag_kit.workspace import path as project_path
 
 PAPER = "visual_rag"
 Tables = Mapping[int | str, pd.DataFrame]
@@ -204,17 +200,11 @@ def _estimate(
 
 def check_statements(
     notebook: str, table: pd.DataFrame, benchmark: Benchmark, folder: Path | str
-) -> Styler | None:
+) -> Styler:
     """Checks the paper's statements that a notebook can test, saves them (`save_checks`) below
-    `folder`, its `figures_dir`, and returns those with a number as a table to show. Returns None
-    if there is none.
+    `folder`, its `figures_dir`, and formats them for display.
     """
-    checks = save_checks(notebook, table, data_source(benchmark), folder)
-    tested = checks.dropna(subset=["value"])
-    if tested.empty:
-        logger.info("The paper's statements are about other models than those of this notebook.")
-        return None
-    return show_statements(tested)
+    return show_statements(save_checks(notebook, table, data_source(benchmark), folder))
 
 
 def save_checks(
@@ -225,11 +215,10 @@ def save_checks(
 
     `notebook` is its number ("03"), `table` its judged answers, or in 02 the scores of its runs.
     Numbers and ranges are those of `STATEMENTS`, in points; see `statement_numbers`. A statement
-    about named models is checked for those in `table`; if there are none, the returned table has a
-    row without numbers, and the file has none. Results are by stratum and pooled if `table` is from
-    `expand_strata`, which matters where effects are opposite. Verdicts are given on the paper's own
-    data only (see `save_statement_checks`), where retrieval is exact, not a sample. Raises
-    `VragError` if the folder cannot be written.
+    about named models is checked for those in `table`. Results are by stratum and pooled if `table`
+    is from `expand_strata`, which matters where effects are opposite. Verdicts are given on the
+    paper's own data only (see `save_statement_checks`), where retrieval is exact, not a sample.
+    Raises `VragError` if the folder cannot be written.
     """
     strata = table if "stratum" in table else table.assign(stratum=ALL)
     statements = [each for each in STATEMENTS if each.notebook == notebook]
@@ -242,19 +231,4 @@ def save_checks(
         for system, number in statement_numbers(statement, arms).items():
             row = {"statement_id": statement.name, "system": system, "stratum": stratum}
             rows.append(row | number._asdict())
-    file = project_path(folder) / PAPER / f"{notebook}_claims.csv"
-    return save_statement_checks(file, statements, pd.DataFrame(rows), source)
-
-
-def statements_table(folder: Path | str) -> pd.DataFrame:
-    """Summarises the checks saved below `folder` for all `STATEMENTS`. Columns: statement, section,
-    verdict, numbers, source, reported (see `summarise_statements`).
-    """
-    return summarise_statements(project_path(folder) / PAPER, STATEMENTS, _published_verdicts)
-
-
-def _published_verdicts(statement: Statement) -> list[str]:
-    table = int(statement.table)
-    arms = published_arms(published(PAPER, table), table)
-    numbers = statement_numbers(statement, arms).values()
-    return [statement.verdict(*number[:3]) for number in numbers]
+    return save_statement_checks(PAPER, notebook, pd.DataFrame(rows), source, folder)
