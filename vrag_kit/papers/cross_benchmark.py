@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from string import ascii_lowercase
 from typing import Any  # cells of a table
 
 import pandas as pd
@@ -25,7 +24,6 @@ from vrag_kit.papers import mrag_bench as mrag_bench
 from vrag_kit.papers import visual_rag as visual_rag
 from vrag_kit.papers.crag_mm.conversations import conversation_means
 from vrag_kit.papers.visual_rag.gcue import gcue
-from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark
 
 NO_LABEL = "no document is labelled as one that answers"
@@ -51,16 +49,10 @@ _GCUE_ARMS = {
     "one_in_k": "gold among others",
 }
 _LAMBDA = 1.0  # the benefit is over no evidence: a useless document lifts it nowhere
-
-
 _COLUMNS = [
     *("benchmark", "model", "retriever", "judge", "setting", "metric", "value", "ci_low"),
     *("ci_high", "n", "unit_of_n", "n_failed", "unit", "reason"),
 ]
-
-
-class NotApplicable(Exception):
-    """A benchmark, or the answers to it, lack what a metric needs; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +70,8 @@ class JudgedBenchmark:
     """The k of the measured setting, and of gCUE; None where the setting has only one k."""
     retriever: str = ""
     """The name of the retriever of the documents shown."""
-    stop: StopRule | None = None
-    """The early-stopping rule of conversations; None for no early stopping."""
+    stop: StopRule = lambda scores: None
+    """The early-stopping rule of conversations; by default none ends early."""
     checked: pd.DataFrame | None = None
     """The answers of the measured setting with their sheets, of `check_answers`."""
     claims_of: str = "questions"
@@ -90,29 +82,24 @@ class JudgedBenchmark:
         """The answers that are measured. Raises `VragError` where there are none, or where they are
         of several models.
         """
-        require_columns(
-            self.judged, ["model", "setting", "k", "query_id", "group"], "JudgedBenchmark"
-        )
         rows = self.judged[self.judged["setting"] == self.setting]
         rows = rows if self.k is None else rows[rows["k"] == self.k]
         if rows["model"].nunique() != 1:
             found = ", ".join(rows["model"].unique()) or "none"
-            at = "" if self.k is None else f" at k = {self.k}"
             raise VragError(
                 f"JudgedBenchmark {self.name}: found answers of the models {found} in the setting"
-                f" {self.setting!r}{at}; expected one model. Give each model a row, and ask this"
-                " setting."
+                f" {self.setting!r} at k = {self.k}; expected one model."
             )
         return rows
 
 
 Row = Mapping[Hashable, Any]
 """A mean: value, ci_low, ci_high, n, n_failed, and unit_of_n where n counts no questions."""
-Metric = Callable[[JudgedBenchmark], Row]
-"""Computes a metric, a share or for gCUE a ratio. Raises `NotApplicable` with the reason."""
+Metric = Callable[[JudgedBenchmark], Row | str]
+"""Computes a metric, a share or for gCUE a ratio; or returns the reason why there is none."""
 
 
-def _judged_metric(row: JudgedBenchmark, *, metric: str) -> Row:
+def _judged_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
     """accuracy: mean score by the benchmark's own judge, in [0, 1]. abstention: share of answers
     that abstain. truthfulness: share of correct answers minus share of incorrect ones, in [−1, 1];
     an answer of score s that does not abstain is correct by s and incorrect by 1 − s.
@@ -125,58 +112,48 @@ def _judged_metric(row: JudgedBenchmark, *, metric: str) -> Row:
     score, abstained = row.arm["score"], row.arm["abstained"]
     columns = {"accuracy": score, "abstention": abstained}
     columns["truthfulness"] = score - (1 - score) * (1 - abstained)
-    return _mean(row, row.arm.assign(**columns), metric, "no answer has a verdict")
+    return _mean(row, row.arm.assign(**columns), metric)
 
 
-def _gcue(row: JudgedBenchmark) -> Row:
+def _gcue(row: JudgedBenchmark) -> Row | str:
     """gCUE of one gold document among k − 1 others, at λ = 1; any real number."""
     if not any(map(row.benchmark.relevant, row.benchmark.queries)):
-        raise NotApplicable(NO_LABEL)
-    settings = set(row.judged["setting"])
-    if missing := [words for name, words in _GCUE_ARMS.items() if name not in settings]:
-        raise NotApplicable(f"settings not run: {', '.join(missing)}")
-    table = gcue(row.judged, lambdas=[_LAMBDA])
-    table = table[table["k"] == (table["k"].min() if row.k is None else row.k)]
-    if table.empty:
-        raise NotApplicable(f"settings not run: gold among {row.k}")
-    (found,) = table.to_dict("records")
-    if math.isnan(found["value"]):
-        raise NotApplicable(found["interval"])
-    return found
+        return NO_LABEL
+    rows = row.judged[~row.judged["setting"].eq("one_in_k") | row.judged["k"].isin([row.k])]
+    missing = [words for name, words in _GCUE_ARMS.items() if name not in set(rows["setting"])]
+    if missing:
+        return f"settings not run: {', '.join(missing)}"
+    (found,) = gcue(rows, lambdas=[_LAMBDA]).to_dict("records")
+    return str(found["interval"]) if math.isnan(found["value"]) else found
 
 
-def _evidence_hit_rate(row: JudgedBenchmark) -> Row:
+def _evidence_hit_rate(row: JudgedBenchmark) -> Row | str:
     """Share of questions whose context has at least one relevant document, in [0, 1]. Questions
     without a label are left out.
     """
-    labelled = [bool(row.benchmark.relevant(query_id)) for query_id in row.arm["query_id"]]
-    arm = row.arm[labelled]
+    arm = row.arm[[bool(row.benchmark.relevant(name)) for name in row.arm["query_id"]]]
     if arm.empty:
-        raise NotApplicable(NO_LABEL)
+        return NO_LABEL
     hits = add_has_evidence(arm, row.benchmark)["clue_in_context"].astype(float)
-    return _mean(row, arm.assign(evidence=hits), "evidence", NO_LABEL)
+    return _mean(row, arm.assign(evidence=hits), "evidence")
 
 
-def _claim_metric(row: JudgedBenchmark, *, metric: str) -> Row:
+def _claim_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
     """Mean of one claim metric over answers, in [0, 1], over all modalities."""
     if row.checked is None:
-        raise NotApplicable("no claims were taken out of its answers")
+        return "no claims were taken out of its answers"
     sheets = [sheet for sheet in row.checked["sheet"] if isinstance(sheet, ClaimVerdicts)]
-    if not sheets:
-        raise NotApplicable("no answer has a sheet of claims")
     family, needed = _CLAIM_METRICS[metric]
-    for part in needed:
+    for part in needed if sheets else ():
         if not any(getattr(sheet, part) for sheet in sheets):
-            raise NotApplicable(_LACKS[part])
+            return _LACKS[part]
     table = claim_means(row.checked, by=["model"])
     chosen = (table["family"] == family) & (table["metric"] == metric)
     (found,) = table[chosen & (table["modality"] == "all")].to_dict("records")
-    if not found["n"]:
-        raise NotApplicable("no answer's verdicts could be read")
     return found | {"unit_of_n": row.claims_of}
 
 
-def _answer_metric(row: JudgedBenchmark, *, metric: str) -> Row:
+def _answer_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
     """Mean of one of `OWN_METRICS` over answers, on any benchmark. Questions without anything to
     compare with are left out.
     """
@@ -184,14 +161,12 @@ def _answer_metric(row: JudgedBenchmark, *, metric: str) -> Row:
     chooses = metric == "choice_accuracy"
     fit = [name for name, query in queries.items() if bool(query.choices) == chooses]
     if not fit:
-        raise NotApplicable("no options" if chooses else "multiple-choice answers")
+        return "no options" if chooses else "multiple-choice answers"
     fit = [name for name in fit if not math.isnan(score(queries[name], ""))]
     if not fit:
-        lacks = "keypoints" if metric == "keypoint_coverage" else "accepted answer is known"
-        raise NotApplicable(f"no {lacks}")
+        return "no keypoints" if metric == "keypoint_coverage" else "no accepted answer is known"
     arm = row.arm[row.arm["query_id"].isin(fit)]
-    scored = judge_answers(MetricJudge(metric), row.benchmark, arm)
-    return _mean(row, scored, "score", "no answer could be scored")
+    return _mean(row, judge_answers(MetricJudge(metric), row.benchmark, arm), "score")
 
 
 ACROSS: Mapping[str, Metric] = {
@@ -202,29 +177,20 @@ ACROSS: Mapping[str, Metric] = {
     **{name: partial(_answer_metric, metric=name) for name in OWN_METRICS},
 }
 """Metric → the function that computes it on any benchmark."""
-_GENERAL = [*_JUDGED, "gcue", "evidence_hit_rate", *_CLAIM_METRICS]
 
 
 def _of_conversations(row: JudgedBenchmark, metric: str) -> Row:
-    table = conversation_means(row.arm, row.benchmark, row.stop or _never, by=["model"])
+    table = conversation_means(row.arm, row.benchmark, row.stop, by=["model"])
     (found,) = table[table["metric"] == metric].to_dict("records")
-    if not found["n"]:
-        raise NotApplicable("no conversation has all its verdicts")
     several = found["n_turns"] > found["n"]
     if metric == "truthfulness":
         return found | {"unit_of_n": "conversations" if several else "questions"}
     return found | {"n": found["n_turns"], "unit_of_n": "turns" if several else "questions"}
 
 
-def _never(scores: Sequence[float]) -> None:
-    """No conversation ends early."""
-
-
-def _mean(row: JudgedBenchmark, answers: pd.DataFrame, column: str, otherwise: str) -> Row:
+def _mean(row: JudgedBenchmark, answers: pd.DataFrame, column: str) -> Row:
     scale = TRUTH if column == "truthfulness" else SHARES
     (found,) = column_means(answers, [column], by=["model"], scale=scale).to_dict("records")
-    if not found["n"]:
-        raise NotApplicable(otherwise)
     talks = any(query.conversation_id for query in row.benchmark.queries.values())
     return found | {"unit_of_n": "turns" if talks else "questions"}
 
@@ -271,35 +237,18 @@ def cross_benchmark_scores(answered: Sequence[JudgedBenchmark]) -> pd.DataFrame:
         named = {"benchmark": each.name, "model": arm["model"].iloc[0], "setting": each.setting}
         named |= {"judge": " | ".join(arm["judge"].unique()) if "judge" in arm else ""}
         for name, metric in ACROSS.items():
-            cell: dict[Hashable, Any] = {"n": 0, "unit_of_n": "questions", "n_failed": 0}
-            try:
-                cell |= metric(each)
-            except NotApplicable as reason:
-                cell["reason"] = str(reason)
-            rows.append(cell | named | {"retriever": each.retriever, "metric": name})
+            found = metric(each)
+            if not isinstance(found, str) and not found["n"]:
+                found = "no answer has a verdict"
+            if isinstance(found, str):
+                found = {"n": 0, "n_failed": 0, "reason": found}
+            named |= {"unit_of_n": "questions", "retriever": each.retriever, "metric": name}
+            rows.append(named | dict(found))
     table = pd.DataFrame(rows).reindex(columns=_COLUMNS).fillna({"reason": ""})
     table["unit"] = table["metric"].eq("gcue").map({True: "ratio", False: "percent"})
     means = ["value", "ci_low", "ci_high"]
     table[means] = table[means].mul(table["unit"].map({"ratio": 1, "percent": 100}), axis=0)
     return table
-
-
-def availability_table(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Formats the metrics of `cross_benchmark_scores` that any benchmark can have (`_GENERAL`),
-    benchmarks down, with the n of accuracy. Cells read "62 [51, 71]", or "– a" without a value;
-    also returns the reasons (letter → reason).
-    """
-    shown = table[table["metric"].isin(_GENERAL)]
-    reasons = dict(zip(filter(None, shown["reason"].unique()), ascii_lowercase, strict=False))
-    cells = ci_cells(shown, decimals=0).where(shown["unit"] == "percent")
-    cells = cells.fillna(ci_cells(shown, decimals=2))
-    cells = cells.where(shown["reason"] == "", "– " + shown["reason"].map(reasons).fillna(""))
-    asked = shown[shown["metric"] == "accuracy"].set_index(["benchmark", "model"])
-    wide = report_table(shown, rows=["benchmark", "model"], columns=["metric"], cells=cells)
-    wide = wide[_GENERAL].rename(columns=lambda name: name.replace("_", " "))
-    wide = wide.rename(columns={"gcue": f"gCUE, λ = {_LAMBDA:g}"}).rename_axis(columns=None)
-    wide.insert(0, "n", asked["n"].astype(str) + asked["unit_of_n"].radd(" "))
-    return wide, {letter: reason for reason, letter in reasons.items()}
 
 
 def cross_benchmark_table(table: pd.DataFrame) -> pd.DataFrame:

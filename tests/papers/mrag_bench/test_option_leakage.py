@@ -6,15 +6,12 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from mrag_rows import answered, four_questions
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging.multiple_choice import correct_letters
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers.mrag_bench.option_leakage import (
-    normalise_option,
     odd_format_option,
     option_format_baseline,
     option_format_variants,
@@ -62,11 +59,6 @@ def test_normalised_options_have_one_format_and_keep_their_answer() -> None:
     assert alike.fingerprint != FOUR.fingerprint
 
 
-@given(st.text(alphabet="abAB_ -", max_size=12))
-def test_normalising_twice_is_normalising_once(text: str) -> None:
-    assert normalise_option(normalise_option(text)) == normalise_option(text)
-
-
 def test_options_that_become_equal_are_refused_and_left_out_of_the_variants() -> None:
     twice = replace(FOUR.queries["3"], choices=("Toad", "toad"), answers=("toad",))
     with pytest.raises(VragError, match="'3'"):
@@ -76,33 +68,12 @@ def test_options_that_become_equal_are_refused_and_left_out_of_the_variants() ->
     assert list(arms["normalised"].queries) == ["0", "1", "2"]
 
 
-def test_only_options_without_a_cue_get_a_copy_with_one(drawn: Benchmark) -> None:
-    assert list(option_format_variants(drawn)) == ["original", "normalised", "planted"]
-    assert list(option_format_variants(with_planted_cue(drawn))) == ["original", "normalised"]
-
-
 def test_planted_cues_are_as_frequent_as_in_40_inspected_questions(drawn: Benchmark) -> None:
     words = [name for name, query in drawn.queries.items() if len(query.choices[0]) > 1]
     table = option_format_baseline(with_planted_cue(drawn.subset(words[:40]), seed=3))
     # 24 of 40 on the correct option and 2 on an incorrect one; on 14 it guesses among four
     assert (table["guessed"].sum(), table["correct"].sum()) == (26, 24)
     assert table["score"].mean() == pytest.approx((24 + 14 / 4) / 40)
-
-
-def test_a_planted_copy_asks_the_same_and_normalised_it_is_the_original(drawn: Benchmark) -> None:
-    copy = with_planted_cue(drawn)
-    assert copy.fingerprint != drawn.fingerprint
-    alike, again = with_normalised_options(drawn), with_normalised_options(copy)
-    for query_id, query in copy.queries.items():
-        assert query.metadata["letter"] == drawn.queries[query_id].metadata["letter"]
-        assert again.queries[query_id].choices == alike.queries[query_id].choices
-
-
-def test_a_label_has_the_format_of_imagenet_and_a_name_that_of_people() -> None:
-    copies = [with_planted_cue(FOUR, seed=seed) for seed in range(8)]
-    seen = {copy.queries["0"].choices for copy in copies}
-    assert ("wood_rabbit", "Eastern cottontail", "Marsh rabbit", "Hare") in seen
-    assert {copy.queries["1"].choices for copy in copies} == {("M", "N", "H", "B")}
 
 
 def test_a_model_that_follows_the_cue_scores_by_it_alone(drawn: Benchmark) -> None:

@@ -6,8 +6,6 @@ from importlib.resources import files
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from mrag_rows import answered, four_questions
 
 from vrag_kit.papers.mrag_bench.people import inter_rater_agreement
@@ -41,28 +39,6 @@ def test_an_answer_that_names_no_option_counts_as_neither_agreed_nor_not() -> No
     table.loc[table["model"] == "model", "answer"] = ["A", "a cat with a kitten", None, "D"]
     row = inter_rater_agreement(table, FOUR).iloc[0]
     assert row[["value", "n", "n_failed"]].tolist() == [100.0, 2, 2]
-
-
-def test_one_participant_agrees_with_nobody_and_settings_are_not_mixed() -> None:
-    assert inter_rater_agreement(judged(Ada="ABCD"), FOUR).empty
-    apart = pd.concat([judged(Ada="ABCD"), judged(Bo="ABCD").assign(setting="gt_rag")])
-    assert inter_rater_agreement(apart, FOUR).empty
-
-
-letters = st.text("ABCD", min_size=4, max_size=4)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=30)
-@given(letters, letters)
-def test_kappa_is_scikit_learns(one: str, other: str) -> None:
-    from sklearn.metrics import cohen_kappa_score
-
-    row = inter_rater_agreement(judged(Ada=one, Bo=other), FOUR).iloc[0]
-    if len(set(one + other)) > 1:
-        assert row["kappa"] == pytest.approx(cohen_kappa_score(list(one), list(other)))
-    else:
-        assert pd.isna(row["kappa"])
 
 
 @pytest.mark.parametrize(("edition", "file"), [("small", "choices_small"), ("full", "choices")])

@@ -4,7 +4,6 @@ edition holds; gains on the same questions; letters and options under rotation.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,14 +12,11 @@ import pandas as pd
 import pytest
 from mrag_rows import answered, four_questions
 
-from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models
 from vrag_kit.papers import mrag_bench as paper
-from vrag_kit.papers import published, published_gains
+from vrag_kit.papers import published
 from vrag_kit.papers.mrag_bench.results import is_paper_data
 from vrag_kit.papers.mrag_bench.settings import ASPECTS, QUESTIONS
-from vrag_kit.plotting import concat_sources
-from vrag_kit.plotting.save import order_columns
 from vrag_kit.types import Benchmark, Query
 
 FOUR = four_questions()
@@ -94,11 +90,6 @@ def test_elsewhere_overall_and_aspects_have_the_papers_weights_in_the_order_of_t
     assert row["n"] == 80
 
 
-def test_a_part_of_the_paper_counts_as_the_papers_data() -> None:
-    assert is_paper_data(edition({name: QUESTIONS[name] for name in ("angle", "others")}))
-    assert not is_paper_data(edition({"angle": 322, "others": 119}))
-
-
 def test_gains_are_paired_and_p_is_corrected_over_scenarios_within_a_setting() -> None:
     better = {name: 0.3 + 0.05 * place for place, name in enumerate(QUESTIONS)}
     answers = [judged(EVEN, dict.fromkeys(QUESTIONS, 0.3)), judged(EVEN, better, setting="gt_rag")]
@@ -124,34 +115,6 @@ def test_whether_positions_differ_is_one_question_with_several_answers() -> None
     assert whole["p_holm"][3] == pytest.approx(2 * whole["p"][3])
     words = paper.results.findings(found, "accuracy at position {position}", "that at {baseline}")
     assert words[1].startswith("accuracy at position 3 is higher than that at 1 by 20.0 points")
-
-
-def test_strata_come_before_all_questions_and_failures_are_counted_and_left_out() -> None:
-    answers = judged(EVEN, SHARES)
-    lost = answers.assign(score=answers["score"].mask(answers["query_id"] == "angle-0"))
-    weights = paper.results.scenario_weights(EVEN)
-    found = paper.results.accuracy_by_scenario(lost, weights=weights)
-    angle = found.query("level == 'scenario' and scenario == 'angle' and metric == 'accuracy'")
-    n = angle.set_index("stratum")[["n", "n_failed"]]
-    assert n["n"].to_dict() == {"seen species": 9, "unseen species": 10, "all questions": 19}
-    assert n["n_failed"].tolist() == [1, 0, 1]
-    cells = paper.results.scenario_table(found)
-    assert [row[:2] for row in cells.index][:3] == [(each, "overall") for each in n.index]
-    columns = paper.results.scenario_table(found, rows=["level", "scenario"], columns=["stratum"])
-    row = columns.loc[("scenario", "angle", 19)]
-    assert row["seen species"].endswith("(n = 9, 1 failed)")
-
-
-def test_gains_published_for_gpt_4o_are_recomputed_and_named_in_a_csv() -> None:
-    groups = paper.results.MODEL_GROUPS
-    gains = published_gains("mrag_bench", 3, ["no_rag"], model_group=groups)
-    value = gains.set_index(["model", "setting", "scenario"])["value"]
-    # the paper prints +7.28 and −34.74
-    assert value["GPT-4o", "retrieved_rag", "deformation"] == pytest.approx(-6.31)
-    assert value["GPT-4o", "retrieved_rag", "incomplete"] == pytest.approx(-21.15)
-    rows = order_columns(concat_sources({"MRAG-Bench, reported": gains}))
-    named = rows[["metric", "unit", "baseline"]].drop_duplicates().to_numpy().tolist()
-    assert named == [["difference in accuracy", "points", "no_rag"]]
 
 
 def test_without_answers_every_table_is_empty(tmp_path: Path) -> None:
@@ -197,18 +160,6 @@ def test_an_answer_keeps_its_letter_or_its_option_under_rotation() -> None:
     # query 2 and 3 keep their option, 2 the right one; 0 says A, whatever stands there
     assert found.loc["same option in all", ["value", "n"]].tolist() == [50, 4]
     assert found.loc["right in all", "value"] == 25
-
-
-def test_a_question_without_an_answer_under_one_rotation_is_left_out_and_counted() -> None:
-    tables = [letters(0, q0="A", q2="A"), letters(1, q0="B", q2=None)]
-    found = paper.results.rotation_consistency(pd.concat(tables), weights=None).set_index("metric")
-    assert found.loc["right in all", ["value", "n", "n_failed"]].tolist() == [100, 1, 1]
-    assert math.isfinite(found.loc["same option in all", "ci_low"])
-
-
-def test_one_rotation_tells_nothing() -> None:
-    with pytest.raises(VragError, match="1 rotation"):
-        paper.results.rotation_consistency(letters(0, q0="A"), weights=None)
 
 
 def test_one_question_of_each_scenario_is_drawn_with_its_images(drawn: Benchmark) -> None:

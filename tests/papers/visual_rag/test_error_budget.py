@@ -13,13 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import cluster_means
-from vrag_kit.errors import VragError
 from vrag_kit.papers.visual_rag.error_budget import (
     ALONE_PROMPTS,
     JUDGE_NOISE,
     NET,
     PARTS,
-    classify_answers,
     error_budget,
     error_cases,
     first_clue_rank,
@@ -103,49 +101,39 @@ def budget_of(cases: list[Case]) -> pd.DataFrame:
     return error_budget(judged(rows), pd.concat(tables), ranks)
 
 
-@pytest.mark.slow
-@given(st.lists(CASE, min_size=1, max_size=6))
-@settings(max_examples=60, deadline=None)
-def test_the_parts_add_up_to_what_is_lost(cases: list[Case]) -> None:
-    budget = budget_of(cases)
-    total = budget.groupby(["query_id", "k"])["value"].sum()
-    means = mean(budget).groupby("k")["value"].sum()
-    for place, k in enumerate(KS):
-        for i, case in enumerate(cases):
-            assert total[f"q{i}", k] == pytest.approx(1 - case["scores"][place])
-        accuracy = np.mean([case["scores"][place] for case in cases])
-        assert means[k] == pytest.approx(1 - accuracy)
-
-
 def by_steps(case: Case, place: int) -> dict[str, float]:
-    """What each part of one answer is, told step by step."""
+    """What each part of one answer is, step by step."""
     k, score = KS[place], case["scores"][place]
     lost = dict.fromkeys(PARTS, 0.0)
     if case["rank"] is None or case["rank"] > k:
-        helped = case["gt_clue"][0] if k == 1 else case["gt_clue"][1]
+        helped = case["gt_clue"][0 if k == 1 else 1]
         lost["missed_gain"] = helped - score
         lost["missed_lost"] = 1 - helped
     else:
         one, several = case["first_clue"]
-        if k == 1:  # it is alone, in this wording
+        if k == 1:  # it is alone, in this prompt
             several = score
         lost["misread"] = 1 - one
         lost["clue retrieved: prompt for several images, net"] = one - several
         lost["distractors"] = several - score
     if k == 1:
-        del lost["distractors"]  # it is no company
+        del lost["distractors"]
     return lost
 
 
 @pytest.mark.slow
 @given(st.lists(CASE, min_size=1, max_size=6))
-@settings(max_examples=30, deadline=None)
-def test_each_part_is_one_answer_minus_another(cases: list[Case]) -> None:
-    found = dict(list(budget_of(cases).groupby(["query_id", "k"])))
-    for i, case in enumerate(cases):
-        for place, k in enumerate(KS):
+@settings(max_examples=25, deadline=None)
+def test_each_part_is_one_answer_minus_another_and_they_add_up(cases: list[Case]) -> None:
+    budget = budget_of(cases)
+    found = dict(list(budget.groupby(["query_id", "k"])))
+    means = mean(budget).groupby("k")["value"].sum()
+    for place, k in enumerate(KS):
+        for i, case in enumerate(cases):
             parts = found[f"q{i}", k].set_index("part")["value"]
             assert parts.to_dict() == pytest.approx(by_steps(case, place))
+            assert parts.sum() == pytest.approx(1 - case["scores"][place])
+        assert means[k] == pytest.approx(1 - np.mean([case["scores"][place] for case in cases]))
 
 
 def by_chance(seed: int) -> pd.DataFrame:
@@ -172,23 +160,26 @@ def by_chance(seed: int) -> pd.DataFrame:
 
 @pytest.mark.slow
 def test_where_all_is_chance_nothing_is_lost_to_wording_company_or_the_retriever() -> None:
-    trials = [by_chance(seed).set_index("part").loc[list(NET)] for seed in range(20)]
+    trials = [by_chance(seed).set_index("part").loc[list(NET)] for seed in range(12)]
     means = pd.concat([trial["value"] for trial in trials], axis=1).mean(axis=1)
-    assert (means.abs() < 0.016).all(), means  # to 0 cut ones: 0.05 and more
+    assert (means.abs() < 0.02).all(), means  # to 0 cut ones: 0.05 and more
     ends = pd.concat(trials)
     held = ((ends["ci_low"] <= 0) & (ends["ci_high"] >= 0)).sum()
-    assert held >= 53  # 95 % nominal: 57 of 3 · 20
+    assert held >= 31  # 95 % nominal: 34 of 3 · 12
 
 
-def test_the_retriever_can_win_back_only_what_a_clue_earns() -> None:
-    retrieved = judged([(q, "top_k", 3, 0.0) for q in ("q0", "q1")])
-    none = ranked([None, None])
-    draws = everywhere(1.0, 0.0).query("setting == 'gt_clue'")
-    given = pd.concat([draws, draws.assign(draw=1, score=0.0)])  # q0: half of the draws
-    budget = error_budget(retrieved, given, first_clue_rank(benchmark(2), none))
+def test_one_prompt_has_no_part_of_its_own_and_an_arm_that_lacks_is_named() -> None:
+    ranks = first_clue_rank(benchmark(2), ranked([2, None]))
+    assert ranks.fillna(0).tolist() == [2, 0]
+    retrieved = judged([("q0", "top_k", 3, 0.25), ("q1", "top_k", 3, 0.0)])
+    single, one = everywhere(1.0, 0.5), "prompt == 'one image'"
+    budget = error_budget(retrieved, single.query(one), ranks, one_prompt=True)
     means = mean(budget).set_index("part")["value"]
-    assert means["missed_gain"] == 0.25
-    assert means["missed_lost"] == 0.75
+    # q0 loses 0.75 among distractors; of q1 half would be gained by a clue
+    expected = {"missed_gain": 0.25, "missed_lost": 0.25, "misread": 0.0, "distractors": 0.375}
+    assert means.to_dict() == expected
+    with pytest.raises(KeyError, match="first_clue in several images"):
+        error_budget(retrieved, single.query(one), ranks)
 
 
 def test_the_doubt_of_the_judge_is_told_apart_and_takes_no_points_from_the_parts() -> None:
@@ -200,20 +191,6 @@ def test_the_doubt_of_the_judge_is_told_apart_and_takes_no_points_from_the_parts
     pd.testing.assert_frame_equal(budget.query("metric == 'accuracy_lost'"), sure)
     (row,) = mean(budget).query("part == @JUDGE_NOISE").to_dict("records")
     assert (row["metric"], row["value"], row["n"]) == ("spread", pytest.approx(0.1), 2)
-
-
-def test_without_a_verdict_nobody_knows_and_it_is_counted() -> None:
-    ranks = first_clue_rank(benchmark(3), ranked([1, 1, None]))
-    retrieved = judged(
-        [("q0", "top_k", 1, np.nan), ("q1", "top_k", 1, 0.0), ("q2", "top_k", 1, 0.0)]
-    )
-    given = alone("one image", "gt_clue", {"q0": 1.0, "q2": 0.75})
-    given = pd.concat([given, given.assign(prompt="several images")])
-    budget = error_budget(retrieved, pd.concat([given, everywhere(1.0, np.nan)]), ranks)
-    means = mean(budget).set_index("part")
-    assert (means["n"] == 1).all()
-    assert (means["n_failed"] == 2).all()
-    assert means.loc["missed_gain", "value"] == 0.75
 
 
 def test_all_panels_and_ks_are_about_the_same_questions() -> None:
@@ -231,45 +208,6 @@ def test_all_panels_and_ks_are_about_the_same_questions() -> None:
         ("n", 1): 2,
         ("n", 3): 2,
     }
-
-
-@pytest.mark.slow
-@given(st.lists(CASE, min_size=1, max_size=6))
-@settings(max_examples=30, deadline=None)
-def test_where_one_and_several_are_worded_alike_the_parts_add_up_without_that_of_the_wording(
-    cases: list[Case],
-) -> None:
-    for case in cases:  # what is alone is asked once
-        case["scores"] = (case["first_clue"][0] if case["rank"] == 1 else 0.25, case["scores"][1])
-    rows, tables = [], []
-    for i, case in enumerate(cases):
-        found = [(f"q{i}", "first_clue", 1, case["first_clue"][0])] if case["rank"] else []
-        tables += [*found, (f"q{i}", "gt_clue", 1, case["gt_clue"][0])]
-        rows += [(f"q{i}", "top_k", k, score) for k, score in zip(KS, case["scores"], strict=True)]
-    ranks = first_clue_rank(benchmark(len(cases)), ranked([case["rank"] for case in cases]))
-    budget = error_budget(judged(rows), judged(tables), ranks, one_prompt=True)
-    assert "prompt for several images" not in " ".join(budget["part"])
-    total = budget.groupby(["query_id", "k"])["value"].sum()
-    for place, k in enumerate(KS):
-        for i, case in enumerate(cases):
-            assert total[f"q{i}", k] == pytest.approx(1 - case["scores"][place])
-
-
-def test_one_wording_is_not_enough() -> None:
-    ranks = first_clue_rank(benchmark(1), ranked([1]))
-    retrieved, single = judged([("q0", "top_k", 3, 0.0)]), everywhere(1.0)
-    with pytest.raises(
-        VragError, match="no 'first_clue in several images'; found first_clue in one image"
-    ):
-        error_budget(retrieved, single.query("prompt == 'one image'"), ranks)
-    with pytest.raises(VragError, match="found first_clue in no prompt, gt_clue in no prompt"):
-        error_budget(retrieved, single.drop(columns="prompt"), ranks)
-    with pytest.raises(VragError, match="is no 'gt_clue in one image'"):
-        error_budget(retrieved, single.query("setting == 'first_clue'"), ranks)
-
-
-def test_the_rank_of_the_first_clue_is_missing_where_there_is_none() -> None:
-    assert list(first_clue_rank(benchmark(3), ranked([2, None, 1])).fillna(0)) == [2, 0, 1]
 
 
 def test_error_cases_are_the_answers_not_fully_right_once_each_wrong_ones_first() -> None:
@@ -302,13 +240,3 @@ def test_error_cases_are_the_answers_not_fully_right_once_each_wrong_ones_first(
         ("q1-c",),
     ]
     assert error_cases(table[table["score"] == 1], b).empty
-
-
-def test_every_answer_is_of_one_kind_and_none_without_a_verdict() -> None:
-    scores = enumerate([1.0, 0.5, 0.0, 0.0, np.nan])
-    table = judged([(f"q{i}", "gt_clue", 1, score) for i, score in scores])
-    table["abstained"] = [0.0, 0.0, 0.0, 1.0, np.nan]
-    kinds = ["correct", "partially correct", "incorrect", "abstained", None]
-    assert classify_answers(table).astype(object).where(table["score"].notna(), None).tolist() == (
-        kinds
-    )

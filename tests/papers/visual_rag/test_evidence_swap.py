@@ -39,13 +39,6 @@ def test_each_answer_does_one_of_four_things() -> None:
     assert (found.sum(axis=1) == 1).all()
 
 
-def test_tables_of_several_arms_joined_with_their_own_rows_keep_one_row_an_answer() -> None:
-    arms = [answers("red", "green", image=image) for image in ("original", "counterfactual")]
-    found = outcomes(pd.concat(arms))  # rows 0, 1, 0, 1
-    assert found[KEEPS].tolist() == [1, 0, 1, 0]
-    assert found["image"].tolist() == ["original"] * 2 + ["counterfactual"] * 2
-
-
 def test_an_answer_without_a_verdict_does_nothing_that_is_known() -> None:
     found = outcomes(answers("blue", None))
     assert found.loc[1, list(OUTCOMES)].isna().all()

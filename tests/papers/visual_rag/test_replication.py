@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +13,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from vrag_kit.analysis import column_means, mean_scores, to_percent
 from vrag_kit.benchmarks import load_inat_corpus, load_visual_rag
@@ -29,7 +25,6 @@ from vrag_kit.papers.visual_rag.replication import (
     compare_retrieval_to_paper,
     compare_to_paper,
 )
-from vrag_kit.papers.visual_rag.statistics import describe, query_table
 from vrag_kit.types import Benchmark
 
 NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", with_uncertainty(published("visual_rag", table=3))
@@ -86,29 +81,15 @@ def test_the_papers_data_are_an_edition_by_its_bytes_and_not_by_its_counts(
     assert data_source(guide).no_verdict == "not tested: synthetic data"  # it was drawn
 
 
-def test_one_changed_byte_of_the_annotations_is_another_edition(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_annotations_are_known_by_gits_hash_of_their_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "v1_anno.jsonl"
     (tmp_path / "owl").mkdir()
     (tmp_path / "owl" / "a.jpg").write_bytes(b"")
-    file = tmp_path / "v1_anno.jsonl"
     row = {"question": "?", "answer": ["red"], "sn": "Strix aluco", "images": {"owl/a.jpg": 1}}
-    editions = {}
-    for said in ("red", "rot"):
-        file.write_text(json.dumps({**row, "answer": [said]}) + "\n", encoding="utf-8")
-        content = file.read_bytes()
-        slow = hashlib.sha1()  # git's own words: type, length, NUL, content
-        for part in (b"blob", b" ", str(len(content)).encode(), b"\0", content):
-            slow.update(part)
-        read = load_visual_rag(file, tmp_path)
-        assert read.blob == slow.hexdigest()
-        if git := shutil.which("git"):
-            told = subprocess.run([git, "hash-object", file], capture_output=True, check=True)
-            assert read.blob == told.stdout.decode().strip()
-        editions[said] = read
-    monkeypatch.setitem(EDITIONS, editions["red"].blob, "Visual-RAG v1, as this test has it")
-    assert data_source(editions["red"]).edition == "Visual-RAG v1, as this test has it"
-    assert data_source(editions["rot"]).edition == ""
+    file.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    content = file.read_bytes()
+    slow = hashlib.sha1(b"blob " + str(len(content)).encode() + b"\0" + content)
+    assert load_visual_rag(file, tmp_path).blob == slow.hexdigest()
 
 
 def test_a_drawn_edition_is_synthetic_whatever_its_name(tmp_path: Path, papers: Benchmark) -> None:
@@ -120,25 +101,6 @@ def test_a_drawn_edition_is_synthetic_whatever_its_name(tmp_path: Path, papers: 
     drawn = replace(papers, queries={**papers.queries, **first})
     found = data_source(drawn)
     assert (found.edition, found.no_verdict) == ("", "not tested: synthetic data")
-
-
-def test_statistics_of_a_corpus_without_labels_are_absent_and_no_crash(guide: Benchmark) -> None:
-    bare = replace(guide, qrels={query_id: {} for query_id in guide.queries})
-    table = describe(bare).set_index("statistic")["value"]
-    assert table["query-image pairs"] == 0
-    assert np.isnan(table["clue share of pairs"])
-    assert query_table(bare)["clue_share"].isna().all()
-    nothing = describe(guide.subset([])).set_index("statistic")["value"]
-    assert np.isnan(nothing["clues a query, mean"])
-
-
-def test_on_other_data_there_is_no_verdict(guide: Benchmark) -> None:
-    table = judged({("gt_clue", 1): [0.5, 0.4]})
-    results = to_percent(mean_scores(table)).query("metric == 'accuracy'")
-    found = compare_to_paper(results, PAPER, guide, table)
-    assert found.loc[("clue (1 image)", 1), "GPT-4o (reported, other data)"] == "59.81"
-    assert found.loc[("clue (1 image)", 1), NAME].startswith("45.0")
-    assert "verdict" not in found
 
 
 POOLED = np.mean(
@@ -168,44 +130,25 @@ def held(
     return compare_to_paper(results, paper, FIRST, table, margin=margin)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("difference", "margin", "verdict"),
     [  # HALF is 1.929 points
-        (0.0, 3.0, "equivalent"),
         (1.0, 3.0, "equivalent"),  # [-0.93, 2.93]
         (1.1, 3.0, "inconclusive"),  # [-0.83, 3.03]
-        (2.0, 3.0, "different"),  # [0.07, 3.93]
-        (-2.0, 3.0, "different"),
+        (-2.0, 3.0, "different"),  # [-3.93, -0.07]
         (2.0, 4.0, "equivalent"),  # it excludes 0, and is within the margin
-        (0.0, 1.9, "inconclusive"),  # [-1.93, 1.93]: too wide to tell
     ],
 )
 def test_a_verdict_follows_from_the_interval_of_the_difference_and_the_margin(
-    papers: Benchmark, difference: float, margin: float, verdict: str
+    difference: float, margin: float, verdict: str
 ) -> None:
     # Under GT clue the paper prints 41.79: the interval is the difference ± 1.929.
     table = judged({("gt_clue", 1): [(41.79 + difference) / 100] * 5}, queries=374)
-    results = to_percent(mean_scores(table))
-    (row,) = compare_to_paper(results, PAPER, papers, table, margin=margin).to_dict("records")
+    (row,) = held(table, margin=margin).to_dict("records")
     assert pytest.approx(1.929, abs=0.001) == HALF
     ends = (row["ci_low"], row["ci_high"])
     assert ends == pytest.approx((difference - HALF, difference + HALF), abs=0.006)
     assert row["verdict"] == verdict
-
-
-def test_a_cell_that_the_paper_ran_once_has_a_wider_interval() -> None:
-    row = held(judged({("zero_shot", 0): [0.5]}, queries=374)).iloc[0]
-    width = 2 * 2.0484 * np.sqrt(POOLED * 2)
-    assert row["ci_high"] - row["ci_low"] == pytest.approx(width, abs=0.01)
-
-
-def test_by_another_judge_there_is_no_verdict_even_on_the_papers_data(papers: Benchmark) -> None:
-    table = judged({("zero_shot", 0): [0.5]}, queries=374, judge="rule")
-    results = to_percent(mean_scores(table))
-    found = compare_to_paper(results, PAPER, papers, table)
-    assert "verdict" not in found
-    assert found.loc[("zero-shot (no image)", 0), "Qwen2.5VL (reported)"] == "38.90"
 
 
 def replayed(paper: pd.DataFrame, *, shift: float = 0.0, queries: int = 374) -> pd.DataFrame:
@@ -243,35 +186,18 @@ def best_top_k(results: pd.DataFrame) -> pd.DataFrame:
 SIX = with_uncertainty(published("visual_rag", table=6)).query("setting != 'text_rag'")
 FIVE = published("visual_rag", table=5).rename(columns={"dataset": "corpus"})
 TABLES = {
-    "3": PAPER,
     "5": with_uncertainty(FIVE.query("corpus == 'iNat24'")),
     "6": SIX,
-    "7": with_uncertainty(published("visual_rag", table=7)),
     "8": with_uncertainty(published("visual_rag", table=8)),
     "14 and 16": with_uncertainty(published("visual_rag", [14, 16], statistic=["avg", "single"])),
 }
-
-
-def test_the_papers_second_corpus_keeps_its_name_beside_ours(guide: Benchmark) -> None:
-    paper = with_uncertainty(FIVE).query("k == 1")
-    ours = {"iNat21": "Guide", "iNat24": "plates"}
-    theirs = paper.assign(dataset=paper["corpus"]).replace({"corpus": ours})
-    table = replayed(theirs, queries=8)
-    results = in_papers_form(table, theirs)
-    found = compare_to_paper(results, theirs, guide, table)
-    model = next(iter(table["model"]))
-    assert list(found.columns) == [
-        f"{model}, Guide",
-        f"{model}, plates",
-        "Qwen2.5VL, iNat21 (reported, other data)",
-        "Qwen2.5VL, iNat24 (reported, other data)",
-    ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_a_published_table_never_differs_from_itself_and_a_shifted_copy_does(name: str) -> None:
     paper = TABLES[name]
+    paper = paper[paper["model"].isin(paper["model"].unique()[:2])]
     queries = int(paper["n"].iloc[0])
     same = replayed(paper, queries=queries)
     found = held(same, paper, in_papers_form(same, paper))
@@ -287,18 +213,46 @@ def test_a_published_table_never_differs_from_itself_and_a_shifted_copy_does(nam
     assert set(shifted["verdict"]) == {"different"}
 
 
-@pytest.mark.slow
-def test_the_best_top_k_is_compared_whatever_its_k_and_table_6_only_on_its_266_queries() -> None:
-    scores = {("top_k", 5): [0.5], ("top_k", 15): [0.6]}
+def test_verdicts_need_the_papers_data_judge_and_number_of_queries(
+    papers: Benchmark, guide: Benchmark
+) -> None:
+    table = judged({("zero_shot", 0): [0.5]}, queries=374)
+    results = to_percent(mean_scores(table)).query("metric == 'accuracy'")
+    other = compare_to_paper(results, PAPER, guide, table)
+    assert "verdict" not in other
+    assert other.loc[("zero-shot (no image)", 0), "Qwen2.5VL (reported, other data)"] == "38.90"
+    ruled = compare_to_paper(results, PAPER, papers, table.assign(judge="rule"))
+    assert "verdict" not in ruled
+    assert ruled.loc[("zero-shot (no image)", 0), "Qwen2.5VL (reported)"] == "38.90"
     verdicts = []
-    for queries in (266, 267, 374):
-        table = judged(scores, queries=queries).assign(m=0)
+    for queries in (266, 374):  # Table 6 is about 266; its best top-k is compared whatever its k
+        table = judged({("top_k", 5): [0.5], ("top_k", 15): [0.6]}, queries=queries).assign(m=0)
         results = to_percent(mean_scores(table, by=["model", "setting", "k", "m"]))
         best = best_top_k(results.query("metric == 'accuracy'"))
         (row,) = held(table, SIX, best).to_dict("records")
         assert (row["k"], row["value"], row["paper"]) == (15, pytest.approx(60.0), 51.88)
         verdicts.append(row["verdict"])
-    assert verdicts == ["different", "not comparable", "not comparable"]
+    assert verdicts == ["different", "not comparable"]
+
+
+def test_table_2_is_compared_on_the_papers_data_alone(papers: Benchmark, guide: Benchmark) -> None:
+    two = published("visual_rag", table=2)
+    names = {theirs: ours for ours, theirs in PAPER_RETRIEVERS.items()}
+    ours = two.assign(retriever=two["retriever"].map(names))
+    found = compare_retrieval_to_paper(ours, papers)
+    assert len(found) == 60
+    assert found["difference"].abs().max() == 0
+    assert set(found["verdict"]) == {"equivalent"}
+    far = ours.assign(value=ours["value"] + 100 * 12 / 374)  # twelve queries, 3.2 points
+    hits = compare_retrieval_to_paper(far.query("metric == 'hit'"), papers)
+    assert set(hits["verdict"]) == {"different"}
+    more = ours.assign(value=ours["value"] + 0.5).query("metric == 'hit_count'")
+    images = compare_retrieval_to_paper(more, papers).set_index("k")  # 3 points of precision are
+    assert set(images.loc[[1, 5, 10], "verdict"]) == {"different"}  # 0.3 images at 10
+    assert set(images.loc[[20, 30], "verdict"]) == {"equivalent"}  # and 0.6 at 20
+    beside = compare_retrieval_to_paper(ours.assign(ci_low=0.0, ci_high=1.0), guide)
+    assert "verdict" not in beside
+    assert ("CLIP (reported, other data)", "recall") in beside.index
 
 
 def test_what_failed_answers_could_change_widens_the_interval() -> None:
@@ -323,77 +277,6 @@ def test_of_shares_runs_vary_at_most_as_independent_answers_would() -> None:
     assert (row["paper"], row["metric"]) == (0.0, "abstention")
     assert row["ci_high"] == pytest.approx(half, abs=0.006)
     assert row["verdict"] == "equivalent"
-
-
-@pytest.mark.slow
-def test_rouge_needs_no_judge_for_its_verdict(papers: Benchmark) -> None:
-    paper = TABLES["14 and 16"]
-    table = replayed(paper).assign(judge="rule")
-    results = in_papers_form(table, paper)
-    found = compare_to_paper(results, paper, papers, table)
-    gpt = found.query("model == 'gpt-4o' and setting == 'gt_clue'").iloc[0]
-    stds = [0.984, 0.784, 1.039, 0.546, 1.376, 0.420, 0.397]  # Tables 14 and 16, GPT-4o
-    half = 2.0484 * np.sqrt(np.mean(np.square(stds)) * 0.4)
-    assert gpt["ci_high"] == pytest.approx(half, abs=0.006)
-
-
-def test_table_2_is_held_against_the_paper_in_queries(papers: Benchmark) -> None:
-    two = published("visual_rag", table=2)
-    names = {theirs: ours for ours, theirs in PAPER_RETRIEVERS.items()}
-    ours = two.assign(retriever=two["retriever"].map(names))
-    found = compare_retrieval_to_paper(ours, papers)
-    assert len(found) == 60
-    assert found["difference"].abs().max() == 0
-    assert set(found["verdict"]) == {"equivalent"}
-    far = ours.assign(value=ours["value"] + 100 * 12 / 374)  # twelve queries, 3.2 points
-    hits = compare_retrieval_to_paper(far.query("metric == 'hit'"), papers)
-    assert (set(hits["queries"]), set(hits["verdict"])) == ({12}, {"different"})
-    more = ours.assign(value=ours["value"] + 0.5).query("metric == 'hit_count'")
-    images = compare_retrieval_to_paper(more, papers).set_index("k")  # 3 points of precision are
-    assert set(images.loc[[1, 5, 10], "verdict"]) == {"different"}  # 0.3 images at 10
-    assert set(images.loc[[20, 30], "verdict"]) == {"equivalent"}  # and 0.6 at 20
-    one = ours.assign(value=ours["value"] + 100 / 374)
-    hits = compare_retrieval_to_paper(one, papers).query("metric == 'hit'")
-    assert (set(hits["queries"]), set(hits["verdict"])) == ({1}, {"equivalent"})
-
-
-def test_on_other_data_table_2_stands_beside_without_a_verdict(guide: Benchmark) -> None:
-    ours = published("visual_rag", table=2).assign(
-        retriever="field-guide-clip-64", ci_low=0.0, ci_high=1.0
-    )
-    found = compare_retrieval_to_paper(ours, guide)
-    assert "verdict" not in found
-    assert ("CLIP (reported, other data)", "recall") in found.index
-
-
-@pytest.mark.slow
-@given(st.lists(st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0])), min_size=3, max_size=12))
-@settings(max_examples=15)
-def test_failures_lie_between_all_wrong_and_all_right_and_are_never_in_the_mean(
-    scores: list[float | None],
-) -> None:
-    table = pd.DataFrame(
-        {
-            "model": "m",
-            "setting": "s",
-            "k": 1,
-            "draw": 0,
-            "query_id": [f"q{i}" for i in range(len(scores))],
-            "group": [f"g{i}" for i in range(len(scores))],
-            "score": [np.nan if s is None else s for s in scores],
-            "abstained": np.nan,
-            "status": ["refused" if s is None else "ok" for s in scores],
-        }
-    )
-    row = mean_scores(table).query("metric == 'accuracy'").iloc[0]
-    known = [s for s in scores if s is not None]
-    assert row["n_failed"] == len(scores) - len(known)
-    assert row["bound_low"] == pytest.approx(sum(known) / len(scores))
-    assert row["bound_high"] == pytest.approx((sum(known) + len(scores) - len(known)) / len(scores))
-    assert row["if_refusals_incorrect"] == pytest.approx(row["bound_low"])
-    if known:
-        assert row["value"] == pytest.approx(np.mean(known))
-        assert row["bound_low"] <= row["value"] <= row["bound_high"]
 
 
 def test_the_second_corpus_is_matched_by_scientific_name_and_has_no_labels(

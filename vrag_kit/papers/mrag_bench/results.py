@@ -28,7 +28,6 @@ from vrag_kit.analysis.report_tables import (
 )
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.config import Entry
-from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models
 from vrag_kit.generation.contexts import top_ranked
 from vrag_kit.generation.generators import CustomGenerator
@@ -342,17 +341,16 @@ def rotation_consistency(
     metric is "same option in all" (one option was chosen, by its text, under all rotations) or
     "right in all" (and it was correct, which guessing achieves in 1 of 256). `letters` are tables
     of `with_options` with a column rotation; a question without an answer under one of them is
-    excluded. Raises `VragError` for fewer than two.
+    excluded.
     """
-    rotations = letters["rotation"].nunique()
-    if rotations < 2:
-        raise VragError(
-            f"rotation_consistency: {rotations} rotation of the options; expected two or more."
-        )
     keys = list(dict.fromkeys([*by, "query_id", "group", "scenario"]))
     asked = letters.groupby(keys, sort=False, dropna=False)
     options = asked["option_text"].agg(["nunique", "min"])
     same = (options["nunique"] == 1) & (options["min"] != "")
     found = {"same option in all": same.astype(float), "right in all": asked["score"].min()}
-    shares = pd.DataFrame(found).where(asked["option"].count() == rotations).reset_index()
+    shares = (
+        pd.DataFrame(found)
+        .where(asked["option"].count() == letters["rotation"].nunique())
+        .reset_index()
+    )
     return to_percent(column_means(shares, list(found), by=by, weights=weights))

@@ -41,10 +41,8 @@ ASPECTS = {
     "others": ("others",),
 }
 """Maps each aspect to its scenarios."""
-ASPECT_OF: dict[str, str] = {}
+ASPECT_OF = dict(chain.from_iterable(product(names, [each]) for each, names in ASPECTS.items()))
 """Maps each scenario to its aspect."""
-for _aspect, _names in ASPECTS.items():
-    ASPECT_OF |= dict.fromkeys(_names, _aspect)
 
 
 def no_rag(benchmark: Benchmark) -> list[Context]:

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.agreement import AS_THEY_ARE
-from vrag_kit.errors import VragError
 from vrag_kit.judging.abstention import is_abstention
-from vrag_kit.judging.human_labels import LABEL_SCORES, score_of_label
+from vrag_kit.judging.human_labels import score_of_label
 from vrag_kit.papers.audit import CELL
 from vrag_kit.papers.published import published
 from vrag_kit.types import Status
@@ -116,13 +115,8 @@ def expand_confusion(counts: pd.DataFrame) -> pd.DataFrame:
     judge_label, score, group.
 
     The matrix does not record groups, so each answer is its own group. The judge's score is that of
-    its label, in [0, 1]. Raises `VragError` for an unknown label.
+    its label, in [0, 1].
     """
-    if unknown := sorted({*counts["human"], *counts["judge"]} - set(LABEL_SCORES)):
-        raise VragError(
-            f"found the label {unknown[0]!r} in the confusion matrix, expected"
-            f" {', '.join(LABEL_SCORES)}."
-        )
     rows = counts.loc[counts.index.repeat(counts["count"]), ["human", "judge"]]
     rows = rows.reset_index(drop=True).add_suffix("_label")
     scores = rows["judge_label"].map(score_of_label)

@@ -12,11 +12,9 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.report_tables import format_ci
 from vrag_kit.analysis.strata import ALL
-from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.plotting.panels import line_plot
 from vrag_kit.plotting.style import display_name
-from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark
 
 WON_BACK = "missed_gain"
@@ -80,7 +78,7 @@ def error_budget(
 
     A question that lacks a verdict for some model and k is NaN for all of them: means are over the
     same questions, and what is left out is counted. A model and k without any verdict do not affect
-    the others. Raises `VragError` where `alone` lacks a prompt.
+    the others. KeyError names an arm that `alone` lacks.
 
     Where a protocol has one template for one image and several (`one_prompt`), `alone` needs no
     column prompt, and there are no rows of `WORDED`.
@@ -124,19 +122,13 @@ def error_budget(
 
 def _alone(judged: pd.DataFrame) -> pd.DataFrame:
     """The mean scores of one clue alone: model, query_id, and a column "<setting> in
-    <prompt>" for each.
+    <prompt>" for each; NaN for the best ranked clue where no question has one.
     """
-    arms = judged["setting"] + " in " + judged.get("prompt", "no prompt")
+    arms = judged["setting"] + " in " + judged["prompt"]
     every = [" in ".join(arm) for arm in product(_CLUES, ALONE_PROMPTS)]
     needed = every if _CLUES[0] in set(judged["setting"]) else every[len(ALONE_PROMPTS) :]
-    if missing := [arm for arm in needed if arm not in set(arms)]:
-        raise VragError(
-            f"error_budget: among the answers to one clue alone is no {missing[0]!r}; found"
-            f" {', '.join(arms.unique()) or 'none'}. Ask in both prompts, and put the tables"
-            " together with the column `prompt`."
-        )
     wide = judged.assign(arm=arms).pivot_table("score", ["model", "query_id"], "arm")
-    return wide.reindex(columns=every).reset_index()
+    return wide[needed].reindex(columns=every).reset_index()
 
 
 _NAMES = {
@@ -212,7 +204,6 @@ def error_cases(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     references are the accepted answers, doc_ids the images as shown. Equal answers of a model to
     the same question are one case (its first draw). Failed answers are left out.
     """
-    require_columns(judged, ["score", "abstained", "doc_ids"], "error_cases")
     wrong = (judged["setting"] == "gt_clue") & (judged["score"] < scale_of(judged).best)
     rows = judged[wrong].drop_duplicates(["model", "query_id", "answer"])
     queries = [benchmark.queries[query_id] for query_id in rows["query_id"]]

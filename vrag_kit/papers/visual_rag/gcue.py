@@ -23,16 +23,11 @@ import pandas as pd
 from vrag_kit.analysis.estimates import Estimate, clustered_moments, estimate
 from vrag_kit.analysis.means import per_query
 from vrag_kit.analysis.report_tables import ci_cells, format_ci_bound, report_table
-from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale, scale_of
-from vrag_kit.tables import require_columns
 
 LAMBDAS = (0.0, 0.5, 1.0)
 NO_HELP = "clue does not help"
 UNSURE = "clue may not help"
-NOTHING = "all accuracies are 0"
-TOO_FEW = "too few groups ({}) to say whether a clue helps"
-NO_QUESTION = "no question has all four arms"
 _FIXED = {"gt_clue": "a_gt", "zero_shot": "a_zero_shot", "non_clue": "a_non_clue"}
 _ZERO = 1e-12  # below this a difference of accuracies is rounding
 
@@ -43,6 +38,9 @@ class Ratio(NamedTuple):
     value: float  # NaN where the denominator may be 0
     ci_low: float  # NaN where it cannot be told
     ci_high: float
+
+
+_UNKNOWN = Ratio(math.nan, math.nan, math.nan)
 
 
 def fieller(
@@ -66,9 +64,8 @@ def fieller(
     from scipy.special import stdtrit  # quantiles of Student's t
 
     both = np.column_stack([np.asarray(numerator, float), np.asarray(denominator, float)])
-    unknown = Ratio(math.nan, math.nan, math.nan)
     if len(both) == 0:
-        return unknown
+        return _UNKNOWN
     found = clustered_moments(both, np.asarray(groups))
     x, y = found.means
     t2 = float(stdtrit(found.freedom, (1 + level) / 2)) ** 2
@@ -77,7 +74,7 @@ def fieller(
     b = x * y - t2 * found.covariance[0, 1]
     c = x * x - t2 * found.covariance[0, 0]
     if not a > _ZERO**2:  # NaN for one cluster
-        return unknown
+        return _UNKNOWN
     ratio = float(x / y)
     if np.allclose(both[:, 0], ratio * both[:, 1], rtol=0, atol=_ZERO):
         return Ratio(ratio, math.nan, math.nan)
@@ -99,7 +96,7 @@ def share_of_benefit(
     groups = benefit.index.get_level_values("group").to_numpy()
     whole = estimate(benefit, groups, level=level, scale=scale)
     if not whole.ci_low > 0:
-        return Ratio(math.nan, math.nan, math.nan), whole
+        return _UNKNOWN, whole
     ratio = fieller(gained, benefit, groups, level=level)
     if not math.isnan(ratio.ci_low):
         return ratio, whole
@@ -118,52 +115,24 @@ def gcue(
     accuracies on the judge's scale, denominator (A_GT − B) with its interval denominator_low and
     denominator_high, n queries, n_failed answers of these arms without a verdict. Where the
     denominator is not above 0 by its interval there is no ratio: value and its interval are NaN,
-    and `interval` says why: `NO_HELP` where the denominator's interval ends at or below 0,
-    `NOTHING` where no answer of the four arms scores above 0, `TOO_FEW` where the groups are too
-    few to show any benefit, however large, `NO_QUESTION`, else `UNSURE`. `judged` holds the
-    settings zero_shot, non_clue, gt_clue and one_in_k. Raises `VragError` when one of them is
-    missing for a model.
+    and `interval` says why: `NO_HELP` where the denominator's interval ends at or below 0, else
+    `UNSURE`, as with few groups. `judged` holds the settings zero_shot, non_clue, gt_clue and
+    one_in_k; KeyError names one that is missing.
     """
-    require_columns(judged, ["model", "setting", "k", "query_id", "group", "score"], "gcue")
-    for model, settings in judged.groupby("model", sort=False)["setting"]:
-        found = list(settings.unique())
-        if missing := [name for name in (*_FIXED, "one_in_k") if name not in found]:
-            raise VragError(
-                f"gCUE of {model} needs the setting {missing[0]!r}, which the answers lack; found"
-                f" {', '.join(found)}."
-            )
     rows: list[dict[str, object]] = []
     for key, part in judged.groupby(list(by), sort=False):
-        for k in sorted(part.loc[part["setting"] == "one_in_k", "k"].unique()):
-            here = part["setting"].isin(list(_FIXED))
-            here |= (part["setting"] == "one_in_k") & (part["k"] == k)
-            arms = per_query(part[here], by=["setting"])
+        for k in np.unique(part.set_index("setting").loc[["one_in_k"], "k"]):
+            used = part["setting"].isin(list(_FIXED))
+            used |= part["setting"].eq("one_in_k") & part["k"].eq(k)
+            arms = per_query(part[used], by=["setting"])
             table = arms.pivot(index=["query_id", "group"], columns="setting", values="value")
-            table = table.reindex(columns=[*_FIXED, "one_in_k"]).dropna()
+            table = table[[*_FIXED, "one_in_k"]].dropna()
             table = table.rename(columns=_FIXED | {"one_in_k": "a_k"})
-            of_arms = {"n_failed": part.loc[here, "score"].isna().sum()}
+            failed = {"n_failed": part.loc[used, "score"].isna().sum()}
             for lam in lambdas:
-                row = _row(table, lam, scale_of(judged).differences)
                 arm = dict(zip(by, key, strict=True)) | {"k": k, "lambda": lam}
-                rows.append(arm | row | of_arms)
+                rows.append(arm | _row(table, lam, scale_of(judged).differences) | failed)
     return pd.DataFrame(rows)
-
-
-def _why(benefit: Estimate, arms: pd.DataFrame, differences: Scale) -> str:
-    """Why there is no ratio; `arms` are the scores of the four, by query.
-
-    Groups are too few where 0 is in the interval of the best of all benefits, the whole
-    scale for every question: at 5 %, up to five, as 1 − 2 (1 − 0.025^(1/5)) < 0.
-    """
-    if benefit.n == 0:
-        return NO_QUESTION
-    if not (arms > 0).any(axis=None):
-        return NOTHING
-    if benefit.ci_high <= 0:
-        return NO_HELP
-    groups = arms.index.get_level_values("group").to_numpy()
-    best = estimate(np.full(len(groups), differences.best), groups, scale=differences)
-    return UNSURE if best.ci_low > 0 else TOO_FEW.format(len(np.unique(groups)))
 
 
 def _row(table: pd.DataFrame, lam: float, differences: Scale) -> dict[str, object]:
@@ -171,10 +140,12 @@ def _row(table: pd.DataFrame, lam: float, differences: Scale) -> dict[str, objec
     baseline = lam * table["a_zero_shot"] + (1 - lam) * table["a_non_clue"]
     gained, possible = table["a_k"] - baseline, table["a_gt"] - baseline
     ratio, benefit = share_of_benefit(gained, possible, differences)
-    ends = f"[{format_ci_bound(ratio.ci_low, 2)}, {format_ci_bound(ratio.ci_high, 2)}]"
+    words = f"[{format_ci_bound(ratio.ci_low, 2)}, {format_ci_bound(ratio.ci_high, 2)}]"
+    if math.isnan(ratio.value):
+        words = NO_HELP if benefit.ci_high <= 0 else UNSURE
     return {
         **ratio._asdict(),
-        "interval": _why(benefit, table, differences) if math.isnan(ratio.value) else ends,
+        "interval": words,
         "half_width": (ratio.ci_high - ratio.ci_low) / 2,
         **table[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]].mean(),
         "denominator": benefit.value,

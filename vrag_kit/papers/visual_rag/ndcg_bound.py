@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from vrag_kit.errors import VragError
-
 if TYPE_CHECKING:
     from scipy import sparse
 
@@ -58,14 +56,15 @@ def ndcg_bound(
 
     `clues` is the mean number of clues per query; None leaves it open. Recall is the mean over
     queries of hits/R. NaN if no ranking of queries with 1 to `most` clues matches all given
-    numbers. Metrics are recall, hit_count and ndcg; another metric, or a cell that is not in the
-    table, raises `VragError`.
+    numbers. Metrics are recall, hit_count and ndcg; KeyError names another metric, or a cell that
+    is not in the table.
     """
     from scipy import sparse
     from scipy.optimize import linprog
 
     relevant, discount = np.arange(1, most + 1), 1 / np.log2(np.arange(2, DEPTH + 2))
-    targets = _printed(table, retriever, known)
+    published = table[table["retriever"] == retriever].set_index(["metric", "k"])["value"]
+    targets = [float(published[cell]) for cell in known]
     rows = [_of_hits(metric, k, relevant, discount) for metric, k in known]
     if clues is not None:
         rows.append(np.r_[relevant, np.zeros(most * DEPTH)])
@@ -81,18 +80,6 @@ def ndcg_bound(
         method="highs",
     )
     return math.nan if solution.status == 2 else -solution.fun  # 2: infeasible
-
-
-def _printed(table: pd.DataFrame, retriever: str, known: Known) -> list[float]:
-    """The cells `known` of a retriever."""
-    printed = table[table["retriever"] == retriever].set_index(["metric", "k"])["value"]
-    usable = printed.loc[printed.index.isin(["recall", "hit_count", "ndcg"], level="metric")]
-    if lacking := [f"{metric}@{k}" for metric, k in known if (metric, k) not in usable.index]:
-        raise VragError(
-            f"no bound on nDCG from {', '.join(lacking)} of {retriever!r}; expected recall,"
-            " hit_count or ndcg at a cut-off and of a retriever in the table."
-        )
-    return [float(printed[cell]) for cell in known]
 
 
 def _of_hits(metric: str, k: int, relevant: np.ndarray, discount: np.ndarray) -> np.ndarray:

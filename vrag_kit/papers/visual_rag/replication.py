@@ -18,7 +18,6 @@ from vrag_kit.papers.visual_rag.abstention import RUN_TABLES, run_spreads
 from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE
 from vrag_kit.papers.visual_rag.published import (
     PAPER_NAMES,
-    PAPER_QUERIES,
     data_source,
     retrieval_table_with_published,
 )
@@ -41,9 +40,7 @@ _RUN_TABLES = {"accuracy": RUN_TABLES, "rouge": (14, 16)}
 _AVERAGED = ("gt_clue", "one_in_k")
 """Settings of which the paper averages five runs (footnotes 4 and 6)."""
 _RUNS = 5
-_HALF_UNIT = 0.005  # of the last printed digit
 _JUDGE = PAPER_JUDGE.partition("@")[0]
-_DIFFERENCE = ["difference", "ci_low", "ci_high"]
 
 
 def compare_to_paper(
@@ -57,7 +54,7 @@ def compare_to_paper(
     """Builds a notebook's last table, which compares results with the paper: both in one table or,
     on the paper's own data (`data_source`) with its judge, the difference of the means of each cell
     that both have. Columns: model, setting, k, metric, value, paper, difference, ci_low, ci_high,
-    n, verdict (`with_equivalence_verdict`), edition of the data. All in percent and points.
+    n, verdict, edition of the data. All in percent and points.
 
     `results` are `to_percent(mean_scores(judged))`, or `column_means` of ROUGE or of marks; of
     several strata, "all questions" is compared. `paper` is `reported(…)` of one metric. The judge
@@ -65,7 +62,10 @@ def compare_to_paper(
     clue position and models.
 
     The verdict says whether two means over the *same* queries differ by more than runs do: the 95 %
-    interval is that of runs (`_run_noise`), widened by what missing verdicts could change. A cell
+    interval is that of runs (`_run_noise`), widened by what missing verdicts could change.
+    "equivalent": it lies within ±margin, which is stricter than two one-sided tests at 5 % (these
+    use the 90 % interval). "different": it excludes 0, and is not within the margin. Else
+    "inconclusive". Each cell stands alone, without a correction for multiple tests. A cell
     is "not comparable" if its number of queries (`n`) differs from the paper's (as in Table 6, but
     for its 266). A bias shared by the paper's judge and ours is not covered. The best top-k
     (setting "rag_best") is compared whatever its k.
@@ -80,23 +80,27 @@ def compare_to_paper(
         return settings_table(_labelled(results), _labelled(paper), same_data=bool(edition))
     cell = [*ARM, *(name for name in ("corpus", "m") if name in results and name in paper)]
     theirs = paper.rename(columns={"model": "paper_model", "value": "paper", "n": "queries"})
-    theirs = _placed(theirs).drop(columns=["k", "metric"])
-    asked = results["setting"].replace("rag_best", "top_k")  # the best top-k is a top-k
-    ours = results[[*cell, "metric", "value"]].assign(asked=asked)
+    # the best top-k is a top-k, compared whatever its k
+    theirs = theirs.assign(place=theirs["k"].mask(theirs["setting"] == "rag_best", -1))
+    best = results["setting"] == "rag_best"
+    ours = results.assign(
+        place=results["k"].mask(best, -1),
+        paper_model=results["model"].map(PAPER_NAMES),
+        asked=results["setting"].mask(best, "top_k"),
+    )[[*cell, "metric", "value", "place", "paper_model", "asked"]]
     cells = _cells(judged, named, cell).rename(columns={"setting": "asked"})
-    table = _placed(ours).merge(cells, on=["asked", "metric", *({*cell} - {"setting"})])
+    table = ours.merge(cells, on=["asked", "metric", *({*cell} - {"setting"})])
     keys = ["paper_model", "setting", "place", *cell[len(ARM) :]]
     table = table.merge(theirs[[*keys, "paper", "queries"]], on=keys)
-    half = _run_noise(table, (table["value"] + table["paper"]) / 200)
-    table = table.assign(
-        difference=table["value"] - table["paper"],
-        ci_low=table["low"] - table["paper"] - half,
-        ci_high=table["high"] - table["paper"] + half,
-    )
-    table = with_equivalence_verdict(table, margin)
-    verdict = table["verdict"].where(table["n"] == table["queries"], NOT_COMPARABLE)
-    table = table[[*cell, "metric", "value", "paper", *_DIFFERENCE, "n"]].round(2)
-    return table.assign(verdict=verdict, edition=edition)
+    noise = _run_noise(table, (table["value"] + table["paper"]) / 200)
+    difference = table["value"] - table["paper"]
+    low, high = table["low"] - table["paper"] - noise, table["high"] - table["paper"] + noise
+    within = (low >= -margin) & (high <= margin)
+    words = np.select([within, (low > 0) | (high < 0)], ["equivalent", "different"], "inconclusive")
+    verdict = pd.Series(words).where(table["n"] == table["queries"], NOT_COMPARABLE)
+    table = table.assign(difference=difference, ci_low=low, ci_high=high)
+    table = table[[*cell, "metric", "value", "paper", "difference", "ci_low", "ci_high", "n"]]
+    return table.round(2).assign(verdict=verdict, edition=edition)
 
 
 def _labelled(table: pd.DataFrame) -> pd.DataFrame:
@@ -109,14 +113,9 @@ def _labelled(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _placed(table: pd.DataFrame) -> pd.DataFrame:
-    """With the column place: k, or −1 for the best top-k, whatever its k."""
-    return table.assign(place=table["k"].mask(table["setting"] == "rag_best", -1))
-
-
 def _cells(judged: pd.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
-    """Of each cell `by` and metric: paper_model, the numbers of queries (n) and draws, and low and
-    high, the mean in percent if all missing values were 0 or 1.
+    """Of each cell `by` and metric: the numbers of queries (n) and draws, and low and high, the
+    mean in percent if all missing values were 0 or 1.
     """
     named = judged.rename(columns={METRICS.get(name, name): name for name in metrics})
     measured = [name for name in metrics if name in named]
@@ -126,8 +125,7 @@ def _cells(judged: pd.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> p
     queries = long.groupby([*cell, "query_id"], dropna=False)[["low", "high"]].mean()
     counts = long.groupby(cell, dropna=False)[["query_id", "draw"]].nunique()
     counts = counts.rename(columns={"query_id": "n", "draw": "draws"})
-    table = counts.join(queries.groupby(cell, dropna=False).mean()).reset_index()
-    return table.assign(paper_model=table["model"].map(PAPER_NAMES))
+    return counts.join(queries.groupby(cell, dropna=False).mean()).reset_index()
 
 
 def _run_noise(cells: pd.DataFrame, share: pd.Series) -> pd.Series:
@@ -154,35 +152,17 @@ def _run_noise(cells: pd.DataFrame, share: pd.Series) -> pd.Series:
     return pd.Series(100 * stdtrit(np.inf, 0.975) * np.sqrt(variance * runs))
 
 
-def with_equivalence_verdict(table: pd.DataFrame, margin: float | pd.Series) -> pd.DataFrame:
-    """Adds the column verdict, from the 95 % interval of a difference (ci_low and ci_high) and
-    `margin`, in the same unit.
-
-    "equivalent": the interval lies within ±margin, which is stricter than two one-sided tests at 5
-    % (these use the 90 % interval). It also applies if the interval excludes 0: the difference is
-    significant but too small to matter. "different": the interval excludes 0, and is not within the
-    margin. "inconclusive": neither, as where there is no interval. A cell's verdict depends on that
-    cell alone, without a correction for multiple tests, and is the same in every table with the
-    cell.
-    """
-    low, high = table["ci_low"], table["ci_high"]
-    within = (low >= -margin) & (high <= margin)
-    words = np.select([within, (low > 0) | (high < 0)], ["equivalent", "different"], "inconclusive")
-    return table.assign(verdict=words)
-
-
 def compare_retrieval_to_paper(
     results: pd.DataFrame, benchmark: Benchmark, *, margin: float = MARGIN
 ) -> pd.DataFrame:
     """Builds the last table of `02_retriever_comparison`: both sets of results or, on the paper's
     own data, the difference from Table 2 of each cell that both have. Columns: retriever, metric,
-    k, value, paper, difference, ci_low, ci_high, queries, verdict, edition.
+    k, value, paper, difference, verdict, edition.
 
-    In percent and points, hit_count in images. The same retriever returns the same images, so the
-    interval only covers the rounding of the published numbers; any other difference is due to the
-    retriever, its images, or its precision. `queries` is the number of queries by which the numbers
-    of hits differ; it is NaN for the other metrics, which do not determine it. The margin in points
-    is for hit_count one of precision, hits per k images. The paper's nDCG is our `ndcg_visual_rag`.
+    In percent and points, hit_count in images. The same retriever returns the same images, so any
+    difference beyond rounding is due to the retriever, its images, or its precision: the verdict is
+    "equivalent" within the margin, else "different". The margin in points is for hit_count one of
+    precision, hits per k images. The paper's nDCG is our `ndcg_visual_rag`.
     """
     paper, edition = published("visual_rag", table=2), data_source(benchmark).edition
     if not edition:
@@ -191,9 +171,7 @@ def compare_retrieval_to_paper(
     ours = results.assign(paper_retriever=results["retriever"].map(PAPER_RETRIEVERS))
     columns = ["retriever", "metric", "k", "value", "paper"]
     table = ours.merge(theirs, on=["paper_retriever", "metric", "k"])[columns]
-    difference = table["value"] - table["paper"]
-    ends = {"ci_low": difference - _HALF_UNIT, "ci_high": difference + _HALF_UNIT}
+    difference = (table["value"] - table["paper"]).round(2)
     allowed = (margin * table["k"] / 100).where(table["metric"] == "hit_count", margin)
-    table = with_equivalence_verdict(table.assign(difference=difference, **ends), allowed)
-    queries = (difference * PAPER_QUERIES / 100).round().where(table["metric"] == "hit")
-    return table.assign(queries=queries).round(2).assign(edition=edition)
+    verdict = np.where(difference.abs() <= allowed, "equivalent", "different")
+    return table.round(2).assign(difference=difference, verdict=verdict, edition=edition)
