@@ -64,9 +64,6 @@ TEXTS = tuple(
 LIBRARY = FOUR.with_documents(TEXTS)
 
 
-CHOICES = "(A) wood_rabbit\n(B) Eastern cottontail\n(C) Marsh rabbit\n(D) hare\n"
-
-
 def frozen(file: Path) -> list[dict[str, str]]:
     return pd.read_csv(file, keep_default_na=False, dtype=str).to_dict("records")
 
@@ -184,47 +181,6 @@ def mrag_contexts() -> list[tuple[str, Benchmark, Context]]:
         context = Context(query_id="0", setting=setting, k=len(found), doc_ids=found)
         kinds.append((setting, LIBRARY, context))
     return kinds
-
-
-def words(prompt: Prompt) -> str:
-    """The prompt as text, pictures as <name>."""
-    (message,) = prompt
-    assert message.role == "user"
-    return "".join(
-        part if isinstance(part, str) else f"<{Path(part.where).stem}>" for part in message.parts
-    )
-
-
-def asked(contexts: list[Context], prompt_set: str, query_id: str = "0") -> str:
-    (context,) = [each for each in contexts if each.query_id == query_id]
-    return words(build_prompt(LIBRARY, context, PROMPT_SETS[prompt_set]))
-
-
-def test_the_paper_asks_as_it_prints() -> None:
-    tail = f"\nQuestion: Which animal is this?\nChoices:\n{CHOICES}Answer:"
-    assert asked(no_rag(FOUR), "paper") == (
-        "Instruction: Answer with the option’s letter from the given choices directly.\n<0>" + tail
-    )
-    assert asked(gt_rag(FOUR), "paper") == (
-        "Instruction: You will be given one question concerning several images. The first image"
-        " is the input image, others are retrieved examples to help you. Answer with the option’s"
-        " letter from the given choices directly.\n<0><gt0-0><gt0-1><gt0-2><gt0-3><gt0-4>" + tail
-    )
-
-
-def test_the_code_asks_as_its_loader_does() -> None:
-    tail = (
-        "\nWhich animal is this?\n Choices:\n"
-        "A: wood_rabbit\nB: Eastern cottontail\nC: Marsh rabbit\nD: hare"
-    )
-    assert asked(no_rag(FOUR), "code") == (
-        "Answer with the option's letter from the given choices directly. <0>" + tail
-    )
-    assert asked(retrieved_rag(FOUR), "code") == (
-        "You will be given one question concerning several images. The first image is the input"
-        " image, others are retrieved examples to help you. Answer with the option's letter from"
-        " the given choices directly. <0><gt0-0><no0-0><no0-1><no0-2><no0-3>" + tail
-    )
 
 
 if __name__ == "__main__":

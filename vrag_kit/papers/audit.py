@@ -52,9 +52,7 @@ def run_checks(paper: str, frames: Frames) -> Iterator[pd.DataFrame]:
         within = {name: float(check[name]) for name in ("exact", "rounding")}
         found = audit_rows(check["check"], check["table"], where, reported, own, **within)
         odd = found["finding"]
-        found["finding"] = check["always"] or odd.replace(
-            CONTRADICTS, check["otherwise"] or CONTRADICTS
-        )
+        found["finding"] = check["always"] or odd.replace(CONTRADICTS, check["otherwise"])
         found["note"] = _fill(check["note"], rows)
         found.loc[odd != AGREES, "note"] += pd.Series(_fill(check["odd_note"], rows))
         yield found

@@ -242,8 +242,9 @@ def cross_benchmark_scores(answered: Sequence[JudgedBenchmark]) -> pd.DataFrame:
                 found = "no answer has a verdict"
             if isinstance(found, str):
                 found = {"n": 0, "n_failed": 0, "reason": found}
-            named |= {"unit_of_n": "questions", "retriever": each.retriever, "metric": name}
-            rows.append(named | dict(found))
+            named |= {"retriever": each.retriever, "metric": name}
+            cell: dict[Hashable, Any] = {"unit_of_n": "questions"}
+            rows.append(cell | dict(found) | named)
     table = pd.DataFrame(rows).reindex(columns=_COLUMNS).fillna({"reason": ""})
     table["unit"] = table["metric"].eq("gcue").map({True: "ratio", False: "percent"})
     means = ["value", "ci_low", "ci_high"]

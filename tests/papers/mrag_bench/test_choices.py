@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import factories
 import pandas as pd
@@ -26,7 +27,7 @@ from vrag_kit.papers.mrag_bench.choices import (
     with_extracted_options,
     with_official_score,
 )
-from vrag_kit.types import Query
+from vrag_kit.types import Prompt, Query
 
 ROWS = json.loads(
     (ROOT / "vrag_kit/papers/mrag_bench/choices_official.json").read_text(encoding="utf-8")
@@ -149,33 +150,26 @@ def test_the_prompt_is_that_of_the_paper_and_braces_in_an_answer_stay() -> None:
     )
 
 
-@pytest.mark.slow
-def test_a_model_is_asked_only_what_the_scorer_asks_and_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_bare_letter_from_the_extractor_is_the_scorers_letter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = ["B", "b", "**toad**", "The flower in the image is a toad lily.", None]
-    answers = read_of(said, ["ok"] * 4 + ["timeout"])
-    for _ in range(2):
-        table = with_extracted_options(FOUR, answers, "field-guide-vlm-few", tmp_path)
-        # that model was never trained to answer with a letter alone
-        assert table["extracted"].tolist()[:-1] == ["incorrect option", "wrong", "wrong", "crash"]
-        assert table["official_extracted"].tolist()[:-1] == [0.0] * 4
-        assert table.iloc[-1][["extracted", "official_extracted"]].isna().all()
-    assert "2 from the store; " in capsys.readouterr().out
-    only_letters = with_extracted_options(FOUR, answers.iloc[:1], "no-such-model", tmp_path)
-    assert only_letters["extracted"].item() == "incorrect option"
+    asked: list[str] = []
 
+    def reply(generator: object, prompts: Sequence[Prompt], *_: object, **how: object) -> list[Any]:
+        asked.extend(str(prompt[0].parts[0]).splitlines()[-2] for prompt in prompts)
+        return [SimpleNamespace(raw=raw) for raw in (" A\n", "C", "A.", None)]
 
-@pytest.mark.slow
-def test_a_bare_letter_from_the_extractor_is_the_scorers_letter(tmp_path: Path) -> None:
-    """The replies are put into the store, as if a capable model had been asked."""
-    answers = read_of(["a", "c", "maybe a toad"], ["ok"] * 3)
-    with_extracted_options(FOUR, answers, "field-guide-vlm-few", tmp_path)
-    with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as store, store:
-        for words in ("a", "c"):
-            asked = "SELECT prompt_id FROM prompts WHERE prompt LIKE ?"
-            change = f"UPDATE answers SET raw = ? WHERE prompt_id IN ({asked})"
-            store.execute(change, (f" {words.upper()}", f"%Model Response: {words}\\n%"))
-    table = with_extracted_options(FOUR, answers, "field-guide-vlm-few", tmp_path)
-    assert table["extracted"].tolist() == ["correct option", "incorrect option", "wrong"]
-    assert table["official_extracted"].tolist() == [1.0, 0.0, 0.0]
+    monkeypatch.setattr(paper.choices, "load_generator", lambda *_, **how: None)
+    monkeypatch.setattr(paper.choices, "ask_prompts", reply)
+    said = ["B", "a", "c", "maybe a toad", "x", "The flower in the image is a toad lily.", None]
+    answers = read_of(said, ["ok"] * 6 + ["timeout"])
+    none = with_extracted_options(FOUR, answers, "", tmp_path)
+    assert "`extractor`" in none["extracted"][1]
+    assert none["official_extracted"].isna().all()
+    table = with_extracted_options(FOUR, answers, "model", tmp_path)
+    assert asked == [f"Model Response: {each}" for each in said[1:5]]
+    assert table["extracted"].tolist()[:-1] == [
+        *("incorrect option", "correct option", "incorrect option", "wrong", "hang", "crash"),
+    ]
+    assert table["official_extracted"].tolist()[:4] == [0.0, 1.0, 0.0, 0.0]
+    assert table["official_extracted"][4:].isna().tolist() == [True, False, True]

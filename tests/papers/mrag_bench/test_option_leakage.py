@@ -17,9 +17,7 @@ from vrag_kit.papers.mrag_bench.option_leakage import (
     option_format_variants,
     with_cue_strata,
     with_normalised_options,
-    with_planted_cue,
 )
-from vrag_kit.types import Benchmark
 
 FOUR = four_questions()
 
@@ -68,30 +66,28 @@ def test_options_that_become_equal_are_refused_and_left_out_of_the_variants() ->
     assert list(arms["normalised"].queries) == ["0", "1", "2"]
 
 
-def test_planted_cues_are_as_frequent_as_in_40_inspected_questions(drawn: Benchmark) -> None:
-    words = [name for name, query in drawn.queries.items() if len(query.choices[0]) > 1]
-    table = option_format_baseline(with_planted_cue(drawn.subset(words[:40]), seed=3))
+def test_planted_cues_are_as_frequent_as_in_40_inspected_questions_and_can_be_followed() -> None:
+    choices = ("red fox", "sea star", "tree frog", "barn owl")
+    one = replace(FOUR.queries["0"], choices=choices, answers=choices[:1])
+    queries = {f"q{n}": replace(one, query_id=f"q{n}", group=f"q{n}") for n in range(40)}
+    forty = replace(FOUR, queries=queries, qrels={name: {} for name in queries})
+    arms = option_format_variants(forty)
+    assert list(arms) == ["original", "normalised", "planted"]
+    copy = arms["planted"]
+    assert copy.fingerprint != forty.fingerprint
+    assert {query.choices[1] for query in copy.queries.values()} == {"Sea star", "sea_star"}
+    table = option_format_baseline(copy).set_index("query_id")
     # 24 of 40 on the correct option and 2 on an incorrect one; on 14 it guesses among four
     assert (table["guessed"].sum(), table["correct"].sum()) == (26, 24)
     assert table["score"].mean() == pytest.approx((24 + 14 / 4) / 40)
-
-
-def test_a_model_that_follows_the_cue_scores_by_it_alone(drawn: Benchmark) -> None:
-    arms = option_format_variants(drawn)
-    copy = arms["planted"]
-    cues = option_format_baseline(copy).set_index("query_id")
-    wrong = {name: "ABCD".replace(q.metadata["letter"], "")[0] for name, q in copy.queries.items()}
-    follows = {name: cues.loc[name, "option"] or wrong[name] for name in copy.queries}
-    judged = [answered(copy, follows, "planted"), answered(drawn, wrong, "original")]
+    follows = {name: table.loc[name, "option"] or "B" for name in queries}
+    judged = [answered(copy, follows, "planted"), answered(forty, dict.fromkeys(queries, "B"), "o")]
     strata = with_cue_strata(pd.concat(judged), arms)
-    assert len(strata) == 2 * 63
-    means = strata.groupby(["setting", "stratum"])["score"].mean()
-    assert means["planted"].to_dict() == {
+    means = strata.query("setting == 'planted'").groupby("stratum")["score"].mean()
+    assert means.to_dict() == {
         "cue on an incorrect option": 0,
         "no cue": 0,
         "cue on the correct option": 1,
     }
     named = strata.groupby("setting")["named"].mean()
-    assert named.to_dict() == {"planted": pytest.approx(cues["correct"].mean()), "original": 0}
-    strata.loc[0, "score"] = None
-    assert with_cue_strata(strata, arms)["named"].isna().sum() == 1
+    assert named.to_dict() == {"planted": pytest.approx(24 / 40), "o": 0}

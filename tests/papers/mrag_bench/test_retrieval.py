@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy import stats
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers import published
 from vrag_kit.papers.mrag_bench.settings import QUESTIONS
-from vrag_kit.synthetic.mrag_bench import open_mrag_bench
+from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark
 
 OVERLAPS = {  # questions whose `retrieved_images` hold ground truth, byte for byte
@@ -28,18 +27,6 @@ OVERLAPS = {  # questions whose `retrieved_images` hold ground truth, byte for b
     "biological": 41,
     "others": 98,
 }
-
-
-@pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    """Nine questions of the small edition, over their own pictures and examples."""
-    whole = open_mrag_bench(
-        "field-guide-mrag-bench-small", cache_dir=tmp_path_factory.mktemp("matching")
-    )
-    few = whole.subset(list(whole.queries)[::7])
-    wanted = set().union(*few.qrels.values(), *few.left_out.values())
-    corpus = {doc_id: each for doc_id, each in whole.corpus.items() if doc_id in wanted}
-    return replace(few, corpus=corpus)
 
 
 @pytest.fixture
@@ -91,28 +78,19 @@ def test_the_rows_own_pictures_are_a_run_in_which_hit_and_recall_are_different_t
     ]
 
 
-def test_planted_ground_truth_stands_first_for_the_set_share_of_the_questions(
-    drawn: Benchmark,
-) -> None:
-    """Counted by hand, of the seven of nine questions whose rows show no ground truth first."""
-    own = {key: list(each.metadata["retrieved"]) for key, each in drawn.queries.items()}
-    seven = drawn.subset({key for key in own if own[key][0] not in drawn.relevant(key)})
-    assert len(seven.queries) == 7
-    runs = paper.retrieval.runs_with_inserted_gold(
-        seven, paper.retrieval.shipped_run(seven), [0.29, 0.57, 1.0], seed=3
-    )
-    assert list(runs) == ["rows", "rows, 29 % planted", "rows, 57 % planted", "rows, 100 % planted"]
+def test_inserted_gold_stands_first_for_the_set_share_of_the_questions() -> None:
+    four = four_questions()
+    own = {name: [f"no{name}-{place}" for place in range(5)] for name in four.queries}
+    rows = [(name, doc, -float(place)) for name in own for place, doc in enumerate(own[name])]
+    runs = paper.retrieval.runs_with_inserted_gold(four, make_run(rows), [0.5, 1.0], seed=3)
+    assert list(runs) == ["rows", "rows, 50 % planted", "rows, 100 % planted"]
     planted: list[set[str]] = []
     for run in runs.values():
-        found = {str(key): list(part["doc_id"]) for key, part in run.groupby("query_id")}
-        gold = {key: list(seven.relevant(key)[:2]) for key in found}
-        planted.append({key for key in found if found[key][: len(gold[key])] == gold[key]})
-        for key in planted[-1]:  # what the row holds follows in its order
-            rest = [each for each in own[key] if each not in gold[key]]
-            assert found[key][len(gold[key]) :] == rest
-        assert all(found[key] == own[key] for key in set(found) - planted[-1])
-    assert [len(each) for each in planted] == [0, 2, 4, 7]
-    assert planted[1] < planted[2]
+        found = {str(name): list(part["doc_id"]) for name, part in run.groupby("query_id")}
+        planted.append({name for name in found if found[name] != own[name]})
+        for name in planted[-1]:
+            assert found[name] == [*four.relevant(name)[:2], *own[name]]
+    assert [len(each) for each in planted] == [0, 2, 4]
 
 
 PUBLISHED = published("mrag_bench", 6), published("mrag_bench", 7)

@@ -43,27 +43,17 @@ def load_human_answers(
         if context is None:
             continue
         query = benchmark.queries[context.query_id]
-        if option_text(query, choice["option"]) != choice["option_text"]:
-            continue
-        row = {
-            **asdict(context),
-            "benchmark": benchmark.name,
-            "model": choice["participant"],
-            "sample": 0,
-            "group": query.group,
-            "template": "",
-            "answer": choice["option"],
-            "status": Status.OK.value,
-            "detail": "",
-            "answer_id": "",
-            "seconds": choice["seconds"],
-        }
-        rows.append(row)
+        if option_text(query, choice["option"]) == choice["option_text"]:
+            row = {"model": choice["participant"], "answer": choice["option"], "group": query.group}
+            rows.append(asdict(context) | row | {"seconds": choice["seconds"]})
     logger.info(
         f"people: {chosen['participant'].nunique()} chose {len(chosen):,} options; {len(rows):,} of"
         f" them are to be compared, {len(chosen) - len(rows):,} belong to other questions",
     )
-    return pd.DataFrame(rows, columns=[*ANSWER_COLUMNS, "seconds"]).astype({"m": "Int64"})
+    same = {"benchmark": benchmark.name, "sample": 0, "status": Status.OK.value}
+    same |= dict.fromkeys(["template", "detail", "answer_id"], "")
+    table = pd.DataFrame(rows, columns=[*ANSWER_COLUMNS, "seconds"]).assign(**same)
+    return table.astype({"m": "Int64"})
 
 
 def inter_rater_agreement(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
