@@ -21,7 +21,7 @@ from vrag_kit.claims import (
 )
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.parameters import (
-    open_search_pipeline,
+    Setup,
 )
 from vrag_kit.synthetic.crag_mm import PROMPTS, SEARCH
 from vrag_kit.types import Benchmark, Document, Message, Query
@@ -100,8 +100,8 @@ def test_both_searches_and_a_rewriter(mine: Write, tree: Path, tmp_path: Path) -
     )
     search = {"image_service": "mine:Brightness", "web_service": "mine:Letters", "rewriter": ""}
     search |= {**SEARCH, "rewrite": "none"}
-    kept = {"answers_dir": tmp_path, "cache_dir": tmp_path, "hardware": {"device": "cpu"}}
-    found = open_search_pipeline(benchmark, search, PROMPTS, **kept)
+    kept = PROMPTS, {}, {}, {"device": "cpu"}, tmp_path, tmp_path
+    found = Setup(search, *kept).open(benchmark)
     assert (found.image_k, found.web_k, found.threshold) == (10, 5, 0.85)
     assert found.images is not None
     assert found.web is not None
@@ -111,7 +111,7 @@ def test_both_searches_and_a_rewriter(mine: Write, tree: Path, tmp_path: Path) -
     assert found.web.search([query], 1)["doc_id"].item() == "b"
     new = '{"entity_name": "heron", "updated_question": "What do herons eat?"}'
     search |= {"rewrite": "retrieved", "rewriter": says(new)}
-    rewriter = open_search_pipeline(benchmark, search, PROMPTS, **kept).rewriter
+    rewriter = Setup(search, *kept).open(benchmark).rewriter
     assert rewriter is not None
     prompt = (Message(role="user", parts=("What does it eat?",)),)
     assert rewriter.rewrite([prompt], ["What does it eat?"])[0].text == "What do herons eat?"

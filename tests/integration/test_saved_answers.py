@@ -29,7 +29,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers import mrag_bench as mrag
-from vrag_kit.papers.crag_mm.parameters import open_search_pipeline
+from vrag_kit.papers.crag_mm.parameters import Setup
 from vrag_kit.papers.crag_mm.prompts import load_prompts
 from vrag_kit.papers.mrag_suite.modes import SuiteEvidence
 from vrag_kit.papers.visual_rag.judge import PROMPTS
@@ -90,8 +90,7 @@ def test_relevant_are_the_shown_ids_that_answer_in_crag_mm(tmp_path: Path) -> No
     search = {"image_service": "field-guide-egocentric", "image_k": 10, "similarity_threshold": 0.5}
     search |= {"web_service": "words", "web_k": 5, "rewrite": "none", "rewriter": ""}
     chars = {"image_context_chars": 1600, "web_context_chars": 3600}
-    how = {"answers_dir": tmp_path, "cache_dir": tmp_path, "hardware": {"device": "cpu"}}
-    arms = open_search_pipeline(benchmark, search, chars, **how)
+    arms = Setup(search, chars, {}, {}, {"device": "cpu"}, tmp_path, tmp_path).open(benchmark)
     talk = ConversationConfig(
         prompts=load_prompts("paper", image_chars=1600, web_chars=3600),
         history="generated",

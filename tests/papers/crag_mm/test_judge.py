@@ -4,15 +4,12 @@ strictly its words are read.
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 import factories
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from strange_server import StrangeServer, text_in
 
 from vrag_kit.errors import VragError
@@ -42,23 +39,16 @@ def answers(*said: str | None, status: str = "ok") -> pd.DataFrame:
     [
         ("It fits (guideline 3.1).\nResult: CORRECT", True),
         ("Explanation: no.\nResult: WRONG", False),
-        ("**Result: CORRECT**", True),
         ("The numbers match. Result: CORRECT.", True),
-        ("result: wrong", False),
         ("<think>Result: WRONG? no</think>\nResult: CORRECT", True),
-        ("Result: CORRECT\nResult: CORRECT", True),
         ("The prediction is not correct by guideline 4.\nResult: WRONG\n", False),
         ("So the prediction is incorrect.\nResult: INCORRECT", None),
-        ("INCORRECT", None),
         ("CORRECT", None),
         ("Result: CORRECT or WRONG", None),
         ("Result: CORRECT\nResult: WRONG", None),
-        ("Result: NOT CORRECT", None),
-        ("Result: CORRECT? No, WRONG", None),
         ("Result: CORRECT\nBut I may be mistaken.", None),
         ("So the prediction is incorrect.\nResult: CORRECT", None),
         ("The prediction is correct.\nResult: WRONG", None),
-        ("Result:", None),
         ("", None),
     ],
 )
@@ -68,12 +58,6 @@ def test_a_result_is_read_strictly(raw: str, right: bool | None) -> None:
             read_result(raw)
     else:
         assert read_result(raw).score == (1 if right else -1)
-
-
-@given(st.text(max_size=80))
-def test_any_words_are_right_or_wrong_or_unreadable(raw: str) -> None:
-    with contextlib.suppress(UnparsedError):
-        assert read_result(raw).score in (1, -1)
 
 
 def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn() -> None:
@@ -98,15 +82,6 @@ def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn(
         " is incorrect according to the guideline 1.",
         "Result: WRONG",
     ]
-
-
-def test_every_example_is_in_the_form_that_is_asked_for() -> None:
-    text = truthfulness_rubric().build_prompt(QUERY, "43")[0].parts[0]
-    examples = text.partition("EXAMPLES START\n")[2].removesuffix("\nEXAMPLES END")
-    shown = examples.split("Question: ")[1:]
-    verdicts = ["\n".join(each.splitlines()[3:]) for each in shown]
-    scores = [read_result(each).score for each in verdicts]
-    assert (len(scores), scores.count(1.0), scores.count(-1.0)) == (10, 4, 6)
 
 
 def test_abstentions_equal_answers_and_silence_are_not_for_the_judge(tmp_path: Path) -> None:
@@ -143,15 +118,6 @@ def test_a_turn_of_which_no_verdict_can_be_read_ends_no_run_but_a_whole_table_do
     assert stop.rule([-1.0, float("nan"), 1.0]) is None
 
 
-def test_an_answer_that_the_reference_equals_is_right_once_though_it_declines() -> None:
-    query = Query(query_id="q", text="What does it say?", answers=("I don't know",))
-    for reading in READINGS:
-        verdict = truthfulness_rubric(abstention=reading).precheck(query, " i DON'T know ")
-        assert verdict is not None
-        assert (verdict.score, verdict.marks) == (1, {"equal"})
-    assert TruthfulnessRuleJudge().verdict(query, "I don't know").score == 1
-
-
 @pytest.mark.parametrize(
     ("said", "code", "challenge", "kit"),
     [
@@ -170,20 +136,6 @@ def test_three_readings_of_abstention_stand_side_by_side(
     assert [rule(said) for rule in READINGS.values()] == [code, challenge, kit]
 
 
-def test_each_reading_has_its_own_scores_and_the_judge_is_asked_once(tmp_path: Path) -> None:
-    said = ("I don't know", "I do not know", "I cannot tell", None)
-    with StrangeServer({"Prediction": ["say Result: WRONG"]}) as server:
-        found = {}
-        for rule in READINGS:
-            judge = load_truthfulness_judge(entry(server), tmp_path, abstention=rule)
-            judged = judge_answers(judge, BENCHMARK, answers(*said))
-            found[rule] = judged["score"].tolist()[:3]
-        assert server.calls("Prediction: I do not know") == 1
-        assert server.calls("Prediction: I cannot tell") == 1
-        assert server.calls("Prediction: I don't know") == 0
-    assert found == {"code": [0, 0, -1], "challenge": [0, -1, -1], "vrag_kit": [0, 0, 0]}
-
-
 def test_judges_are_named_by_a_parameter(tmp_path: Path) -> None:
     rule = load_truthfulness_judge("truth_rule", tmp_path, abstention="challenge")
     assert isinstance(rule, TruthfulnessRuleJudge)
@@ -192,13 +144,6 @@ def test_judges_are_named_by_a_parameter(tmp_path: Path) -> None:
     assert isinstance(load_judge("truth_rule", tmp_path), TruthfulnessRuleJudge)
     with pytest.raises(VragError, match="abstention is 'all'; expected one of code, challenge"):
         load_truthfulness_judge("truth_rule", tmp_path, abstention="all")
-
-
-def test_a_query_whose_answers_are_hidden_has_no_score() -> None:
-    hidden = Query(query_id="q", text="How long is it?")
-    verdict = TruthfulnessRuleJudge().verdict(hidden, "43 mm")
-    assert verdict.score is None
-    assert verdict.failure is not None
 
 
 def test_readings_make_other_judges_of_one_name(tmp_path: Path) -> None:

@@ -7,13 +7,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-import yaml
 from conftest import ROOT
 from talks import entry, make_talks, page
 
 from vrag_kit.generation import render
-from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, load_prompts, rewriting_prompts
-from vrag_kit.types import Document, Prompt, Query, Turn
+from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, load_prompts
+from vrag_kit.types import Prompt, Query, Turn
 
 PRINTED = (ROOT / "tests" / "data" / "crag_mm_prompts.md").read_text(encoding="utf-8")
 
@@ -90,49 +89,6 @@ def test_multi_turn_prompts_are_as_printed_and_task_3_is_task_2_with_the_history
     assert task_3.replace(line, "") == task_2
 
 
-def test_the_codes_layout_has_a_message_a_part_and_the_multi_turn_text_from_turn_2(
-    query: Query,
-) -> None:
-    turn = replace(query, conversation_id="c", turn=2)
-    template = PROMPT_SETS["code"].template("task_3, code")
-    assert PROMPT_SETS["code"].settings["task_3"] == {None: "task_3, code"}
-    first = render(template, replace(turn, turn=0), FOUND)
-    later = render(template, turn, FOUND, SAID)
-    assert read(first, "system") == SINGLE
-    assert read(later, "system") == MULTI
-    assert [message.role for message in later] == [
-        *("system", "user", "user"),
-        *("user", "assistant", "user", "assistant"),
-        "user",
-    ]
-    assert later[1].parts == (query.image,)
-    contexts = read(later[2:3])
-    assert contexts.startswith("Image search context:\n")
-    assert one_of_each(WEB) in contexts
-    assert [message.parts for message in later[3:]] == [
-        *(("Whose?",), ("Mine.",), ("And this?",), ("(no answer)",)),
-        ("<query>",),
-    ]
-    bare = render(PROMPT_SETS["code"].template("mm_llm, code"), query)
-    assert [message.parts for message in bare] == [(SINGLE,), (query.image,), ("<query>",)]
-
-
-def test_what_is_ours_reads_as_its_example(query: Query) -> None:
-    told = yaml.safe_load(
-        (ROOT / "vrag_kit" / "papers" / "crag_mm" / "prompts.yaml").read_text(encoding="utf-8")
-    )
-    examples = [each["example"] for each in told["ours"]]
-    car = (Turn("What is it?", "A car."), Turn("Whose?", "Mine."))
-    found = [entry("kg", ("Rover", "x"), ("Van", ""))]
-    turn = replace(query, conversation_id="c", turn=2)
-    template = PROMPT_SETS["paper"].template("task_3")
-    both = render(template, turn, found, car)
-    short = render(template, turn, found, car[1:])
-    silent = render(PROMPT_SETS["code"].template("task_3, code"), turn, found, SAID)
-    words = read(both, "system") + read(both) + read(short) + read(silent, "assistant")
-    assert [example for example in examples if example not in words] == []
-
-
 def contexts_of(prompt: Prompt) -> tuple[str, str]:
     """(image context, web context), each with its headings."""
     words = read(prompt)
@@ -155,22 +111,3 @@ def test_budgets_are_in_characters_names_first_then_attributes_that_fit(query: Q
     assert len(web) <= 2500
     default = render(load_prompts("code").template("task_2, code"), query, [*entries, *pages])
     assert all(title in read(default) for title in ("T0", "T1", "T2", "Entity 2: b"))
-
-
-def test_rewriting_shows_what_its_setting_says(query: Query) -> None:
-    turn = replace(query, conversation_id="c", turn=2)
-    shown = {}
-    for name in ("image", "retrieved", "image_history", "retrieved_history"):
-        found: tuple[Document, ...] = FOUND[:1] if "retrieved" in name else ()
-        prompt = render(rewriting_prompts().template(name), turn, found, SAID)
-        assert '{"entity_name": ' in read(prompt, "system")
-        words = read(prompt)
-        assert words.startswith("Image: <image>\n")
-        assert words.endswith("Question: <query>")
-        shown[name] = ("<entity_name>" in words, "Assistant: Mine." in words)
-    assert shown == {
-        "image": (False, False),
-        "retrieved": (True, False),
-        "image_history": (False, True),
-        "retrieved_history": (True, True),
-    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +23,6 @@ from vrag_kit.papers.crag_mm.search import answer_in_page, page_relevance
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
 from vrag_kit.synthetic.crag_mm import open_multi_turn, open_single_turn
 from vrag_kit.types import Benchmark, Document, Query
-from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import shipped_models
 
 
 @pytest.fixture(scope="module")
@@ -165,19 +162,8 @@ def test_a_converted_index_is_searched_by_its_vectors_and_belongs_to_the_split(
     run = services.images.search(list(queries.values()), 2)
     expected = small_index.converted_service(small, "image").search(list(queries.values()), 2)
     assert run.equals(expected)
-    nameless = replace(benchmark, name="crag")
-    with pytest.raises(VragError, match="its name does not end with a split"):
-        open_services(nameless, small.clip, "bm25", small.cache, indexes=str(tmp_path))
 
 
 def test_an_impossible_size_of_egocentric_pictures_is_refused() -> None:
     with pytest.raises(VragError, match=r"egocentric_size is \[960\]; expected \[width, height\]"):
         open_single_turn("field-guide-crag-mm-small", egocentric_size=[960])
-
-
-def test_weights_of_the_kit_are_computed_with_in_single_precision() -> None:
-    """They are kept in half precision, in which a CPU takes thirty times as long."""
-    configs = [project_path(name) / "config.json" for name in shipped_models()]
-    read = [json.loads(file.read_text(encoding="utf-8")) for file in configs if file.is_file()]
-    assert len(read) > 1
-    assert {config.get("dtype", "float32") for config in read} == {"float32"}

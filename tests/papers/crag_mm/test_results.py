@@ -74,15 +74,6 @@ def test_gains_are_paired_by_conversations_and_turns_and_are_in_points() -> None
     assert gains.loc["accuracy", ["n", "n_failed"]].tolist() == [33, 3]
 
 
-def test_an_arm_is_compared_with_the_baselines_before_it() -> None:
-    table = judged(questions("", ""), mm_llm="MM", task_1="RM", task_2="RR")
-    gains = paper.results.truthfulness_gains(table, questions("", ""), ["mm_llm", "task_1"])
-    steps = gains.query("metric == 'accuracy'").set_index(["setting", "baseline"])["value"]
-    assert steps.to_dict() == {
-        ("task_1", "mm_llm"): 50, ("task_2", "mm_llm"): 100, ("task_2", "task_1"): 50
-    }  # fmt: skip
-
-
 def test_slices_are_compared_turn_by_turn() -> None:
     """By hand: with own answers turn 1 of the first conversation is correct; the others stay."""
     talks = conversations(2)
@@ -156,9 +147,3 @@ def test_each_question_has_the_retrieval_status_of_its_entity(tmp_path: Path) ->
         paper.results.with_entity_retrieved(table, nameless)
     with dry_run(tmp_path):  # where nothing is searched
         assert paper.results.with_entity_retrieved(table, nameless).equals(table)
-
-
-def test_single_questions_have_no_early_stop() -> None:
-    benchmark = questions("", "")
-    means = paper.conversations.conversation_means(judged(benchmark, task_2="RW"), benchmark)
-    assert "early_stop" not in set(means["metric"])

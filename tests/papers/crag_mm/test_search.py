@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from strange_server import StrangeServer, text_in
 from talking_process import listed, listed_scores
 from talks import entry, make_talks, page
@@ -89,17 +87,6 @@ def test_each_arm_searches_and_is_told_what_it_should(
     assert sum("\nVan, Bus, Car\n" in each for each in prompts) == 3
 
 
-def test_where_nothing_is_kept_the_section_is_left_out(
-    server: StrangeServer, talks: Benchmark, tmp_path: Path
-) -> None:
-    arms = SearchPipeline(
-        images=listed("image", *ENTRIES), web=listed("text", PAGES[1]), threshold=0.95
-    )
-    table = ask(server, talks, arms, ["task_2"], tmp_path)
-    assert table["doc_ids"].tolist() == [(), ()]
-    assert not any("search" in each for each in told(server))
-
-
 @pytest.mark.slow
 def test_the_web_is_searched_for_the_question_said_anew_and_asked_as_it_was(
     server: StrangeServer, talks: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -164,11 +151,9 @@ def test_a_forecast_searches_nothing_anew(talks: Benchmark, tmp_path: Path) -> N
 def test_what_an_arm_lacks_is_named(talks: Benchmark) -> None:
     with pytest.raises(VragError, match="rewrite is 'image', but there is no rewriter"):
         SearchPipeline(rewrite="image")
-    with pytest.raises(VragError, match="rewrite is 'all'; expected one of none, reference, image"):
-        SearchPipeline(rewrite="all")
     with pytest.raises(KeyError, match="task_4"):
         SearchPipeline().contexts(talks, ["task_4"])
-    with pytest.raises(VragError, match="task_2 searches image and web, but there is no web"):
+    with pytest.raises(VragError, match="task_2 has no web search"):
         SearchPipeline(images=listed("image", *ENTRIES)).contexts(talks, ["task_2"])
 
 
@@ -203,16 +188,6 @@ def test_one_object_at_the_end_is_read(raw: str) -> None:
 )
 def test_all_else_leaves_the_question_as_it_is(raw: str, outcome: str) -> None:
     assert parse_rewriting(raw) == {"outcome": outcome}
-
-
-@settings(deadline=None)
-@given(st.text(max_size=30), st.text(st.characters(codec="utf-8"), min_size=1, max_size=30))
-def test_any_name_and_question_come_through(before: str, question: str) -> None:
-    told = json.dumps({"entity_name": "x", "updated_question": question})
-    found = parse_rewriting(before.replace("{", "").replace("<", "") + told)
-    words = " ".join(question.split())
-    expected = {"outcome": "rewritten", "question": words} if words else {"outcome": "unparsed"}
-    assert found == expected
 
 
 @pytest.fixture

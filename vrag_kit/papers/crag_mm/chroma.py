@@ -21,12 +21,11 @@ import argparse
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from vrag_kit.benchmarks.datasets.crag_mm_index import (
     ENTRIES,
@@ -34,20 +33,18 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import (
     entry_document,
     page_chunks,
     page_document,
-    read_web_index,
 )
-from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.benchmarks.rows import Problems
+from vrag_kit.benchmarks.rows import RAISE
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.retrieval.embedding_cache import batched
-from vrag_kit.retrieval.encoders.base import Encoder, validate_embeddings
+from vrag_kit.retrieval.encoders.base import validate_embeddings
 from vrag_kit.retrieval.encoders.loading import open_encoder
-from vrag_kit.retrieval.services import chunk_documents, chunk_id, with_query_modality
+from vrag_kit.retrieval.services import chunk_id, with_query_modality
 from vrag_kit.retrieval.shards import documents_folder, write_shard
-from vrag_kit.types import Document, Json, Query
+from vrag_kit.types import Document, Json
 
 COLLECTIONS = {"image_embeddings": "image", "web_search_embeddings": "text"}
 """Collection name → the modality of the queries that search it."""
@@ -96,112 +93,68 @@ def read_chroma(database: Path) -> tuple[str, Iterator[ChromaRow]]:
 def convert_index(rows: Iterable[ChromaRow], folder: Path, modality: str, entry: Entry) -> str:
     """Writes rows to `folder`, which is created only when complete; returns a summary. `entry` is
     the retriever that made the vectors, `modality` ("image" or "text") that of the queries that
-    search them.
+    search them. Vectors are scaled to unit length.
 
-    Raises `VragError` for a row whose id, metadata or vector cannot be used, for vectors of another
-    width than the retriever's, for two rows of one image or chunk, and if `folder` exists.
+    Raises `VragError` for a row whose id, metadata or vector cannot be used, for two rows of one
+    image or chunk, and if `folder` exists.
     """
     if folder.exists():
         raise VragError(f"{folder}: exists already; name another folder, or remove it.")
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     encoder = open_encoder(with_query_modality(modality, entry))
-    width = _width(encoder, part / "blank.png")
+    cache = documents_folder(encoder, part / EMBEDDINGS)
     lines: dict[str, Json] = {}
     converted: set[str] = set()
     for batch in batched(rows, SHARD):
-        pieces = []
-        for row in batch:
-            line = _entry(row) if modality == "image" else _page(row)
-            piece = _document(line, f"row {row.id!r}", part, modality)
-            known = lines.setdefault(piece.doc_id, line)
-            if modality == "text":
-                (number,) = line["chunks"]
-                known["chunks"] = sorted({*known["chunks"], number})
-                text = page_chunks(piece)[number]
-                piece = Document(doc_id=chunk_id(piece, number), text=text)
+        pieces = [
+            _entry(row, lines) if modality == "image" else _chunk(row, lines) for row in batch
+        ]
+        for row, piece in zip(batch, pieces, strict=True):
             if piece.doc_id in converted:
                 raise VragError(f"row {row.id!r}: found {piece.doc_id!r} again; expected it once.")
             converted.add(piece.doc_id)
-            pieces.append(piece)
+        ids = [piece.doc_id for piece in pieces]
         vectors = np.array([row.vector for row in batch], np.float32)
-        if vectors.shape[1] != width:
-            raise VragError(
-                f"{encoder.name}: its vectors have {width} components, those of the index"
-                f" {vectors.shape[1]}; expected the retriever that made the index."
-            )
-        _write_vectors(encoder, pieces, vectors, part / EMBEDDINGS)
+        with np.errstate(invalid="ignore"):
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        validate_embeddings(vectors, ids, encoder)
+        versions = [encoder.modalities.stamp(piece) for piece in pieces]
+        write_shard(cache, ids, versions, vectors, encoder.document_key.fingerprint)
     documents = part / (ENTRIES if modality == "image" else PAGES)
     write_file(documents, (f"{json.dumps(line)}\n" for line in lines.values()))
-    missing = 0
-    if modality == "text":
-        chunks = chunk_documents(read_web_index(part).values(), page_chunks)
-        missing = sum(chunk.doc_id not in converted for chunk in chunks)
     part.rename(folder)
-    summary = f"{folder}: {len(converted):,} vectors of {len(lines):,} documents by {encoder.name}"
-    return f"{summary}; {missing:,} chunks without one are embedded at the first search"
+    return f"{folder}: {len(converted):,} vectors of {len(lines):,} documents by {encoder.name}"
 
 
-def _document(line: Json, location: str, folder: Path, modality: str) -> Document:
-    """Returns the document of a line; raises `VragError` for one that cannot be used."""
-    problems = Problems()
-    if modality == "image":
-        found = entry_document(line, location, problems, folder)
-    else:
-        found = page_document(line, location, problems)
-    if found is None:
-        raise ValueError(location)
-    return found
+def _entry(row: ChromaRow, lines: dict[str, Json]) -> Document:
+    """The document of an image, whose line, entities with their attributes, is added."""
+    names, info = (_json(row.metadata.get(key)) for key in ("entities", "info"))
+    names = [name for name in (names if isinstance(names, list) else [names]) if name]
+    about = info if isinstance(info, dict) else dict.fromkeys(names, info and {"info": str(info)})
+    entities = [{"entity_name": name, "entity_attributes": about.get(name)} for name in names]
+    number = int(row.id) if row.id.isdecimal() else row.id
+    line: Json = {"index": number, "image": None, "entities": entities}
+    line["image_url"] = row.metadata.get("image_url") or ""
+    document = entry_document(line, f"row {row.id!r}", RAISE, Path())
+    if document is None:
+        raise ValueError(row.id)
+    lines[document.doc_id] = line
+    return document
 
 
-def _width(encoder: Encoder, blank: Path) -> int:
-    """Returns the number of components of an encoder's vectors."""
-    blank.parent.mkdir(parents=True, exist_ok=True)
-    Image.new("RGB", (64, 64)).save(blank)
-    probe = Query(query_id="probe", text="probe", image=ImageFile(blank))
-    _, width = encoder.encode_queries([probe]).shape
-    blank.unlink()
-    return int(width)
-
-
-def _write_vectors(
-    encoder: Encoder, pieces: Sequence[Document], vectors: np.ndarray, root: Path
-) -> None:
-    """Writes vectors, shape (n, d), at unit length as a shard of the cache below `root`."""
-    ids = [piece.doc_id for piece in pieces]
-    with np.errstate(invalid="ignore"):
-        rows = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    validate_embeddings(rows, ids, encoder)
-    versions = [encoder.modalities.stamp(piece) for piece in pieces]
-    folder = documents_folder(encoder, root)
-    write_shard(folder, ids, versions, rows, encoder.document_key.fingerprint)
-
-
-def _entry(row: ChromaRow) -> Json:
-    """Returns the line of an image: its entities with their attributes."""
-    names = _json(row.metadata.get("entities"))
-    info = _json(row.metadata.get("info"))
-    entities = []
-    for name in filter(None, names if isinstance(names, list) else [names]):
-        found = info.get(str(name)) if isinstance(info, dict) else info
-        attributes = found if isinstance(found, dict) or not found else {"info": str(found)}
-        entities.append({"entity_name": str(name), "entity_attributes": attributes or None})
-    return {
-        "index": int(row.id) if row.id.isdecimal() else row.id,
-        "image": None,
-        "image_url": row.metadata.get("image_url") or "",
-        "entities": entities,
-    }
-
-
-def _page(row: ChromaRow) -> Json:
-    """Returns the line of a page with one of its chunks."""
+def _chunk(row: ChromaRow, lines: dict[str, Json]) -> Document:
+    """A chunk of a page, whose number is added to the line of its page."""
     keys = ("page_url", "page_name", "page_snippet", "page_result", "page_last_modified")
-    number = re.search(r"_chunk_(\d+)$", row.id)
-    return {
-        **{key: row.metadata.get(key) for key in keys},
-        "chunks": [int(number[1]) if number else 0],
-    }
+    found = re.search(r"_chunk_(\d+)$", row.id)
+    number = int(found[1]) if found else 0
+    line: Json = {key: row.metadata.get(key) for key in keys} | {"chunks": [number]}
+    page = page_document(line, f"row {row.id!r}", RAISE)
+    if page is None:
+        raise ValueError(row.id)
+    known = lines.setdefault(page.doc_id, line)
+    known["chunks"] = sorted({*known["chunks"], number})
+    return Document(doc_id=chunk_id(page, number), text=page_chunks(page)[number])
 
 
 def _json(stored: Any) -> Any:  # Any: whatever JSON holds

@@ -14,7 +14,6 @@ from vrag_kit.analysis.conversations import (
 )
 from vrag_kit.analysis.estimates import table_mean
 from vrag_kit.analysis.means import ARM
-from vrag_kit.errors import VragError
 from vrag_kit.generation import EarlyStop
 from vrag_kit.judging import Judge, judge_answers
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
@@ -78,9 +77,9 @@ def conversation_means(
     `by`, slice, metric … A value is then the mean score of a conversation's turns in the slice,
     then over conversations; n counts those with such turns. Early stopping applies to the whole
     conversation, before its turns are split into slices, in whose order the rows are. Raises
-    `VragError` for a query without a slice, and as `apply_early_stop` does.
+    `KeyError` for a query without a slice, and `VragError` as `apply_early_stop` does.
     """
-    rows, keys = _sliced(apply_early_stop(judged, benchmark, stop, by=by), by, slices)
+    rows, keys = _turns(judged, benchmark, stop, by, slices)
     scale, missing = scale_of(rows), rows["asked"] & rows["score"].isna()
     columns, versions = ["value", *_BOUNDS], [_turn_values(rows, by)]
     for end in (scale.worst, scale.best):  # turns without a verdict as incorrect, and as correct
@@ -124,8 +123,7 @@ def conversation_values(
     after `by`: truthfulness as in `conversation_means`, shares of the turns in the slice. Raises as
     `conversation_means` does.
     """
-    stopped = apply_early_stop(judged, benchmark, early_stopping_rule, by=by)
-    rows, keys = _sliced(stopped, by, slices)
+    rows, keys = _turns(judged, benchmark, early_stopping_rule, by, slices)
     of_turns, tables = _turn_values(rows, by), {}
     for metric in metrics:
         values, scale = rows.assign(value=of_turns[metric], failed=False), _scale(metric, rows)
@@ -134,16 +132,18 @@ def conversation_values(
     return pd.concat(tables, names=["metric"]).reset_index("metric").reset_index(drop=True)
 
 
-def _sliced(
-    rows: pd.DataFrame, by: Sequence[str], slices: Mapping[str, str] | None
+def _turns(
+    judged: pd.DataFrame,
+    benchmark: Benchmark,
+    stop: StopRule,
+    by: Sequence[str],
+    slices: Mapping[str, str] | None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The rows, with the column slice where there are `slices`, and the columns of an arm."""
+    """`apply_early_stop`, with the column slice where there are `slices`, and an arm's columns."""
+    rows = apply_early_stop(judged, benchmark, stop, by=by)
     if slices is None:
         return rows, list(by)
-    labels = rows["query_id"].map(slices)
-    if (odd := labels.isna()).any():
-        raise VragError(f"slices: {rows['query_id'][odd].iloc[0]!r} has no label.")
-    return rows.assign(slice=labels), [*by, "slice"]
+    return rows.assign(slice=rows["query_id"].map(slices.__getitem__)), [*by, "slice"]
 
 
 def _turn_values(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

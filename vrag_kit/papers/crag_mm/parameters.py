@@ -9,30 +9,21 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.benchmarks.datasets.crag_mm import SPLITS
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.config import Entry, hardware_of
-from vrag_kit.errors import VragError
-from vrag_kit.generation import (
-    ConversationConfig,
-    EarlyStop,
-    TokenLimit,
-    ask_conversations,
-    load_rewriter,
-)
+from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations, load_rewriter
+from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging import Judge
 from vrag_kit.papers.crag_mm.chroma import EMBEDDINGS
 from vrag_kit.papers.crag_mm.conversations import early_stopping
 from vrag_kit.papers.crag_mm.oracles import sample_questions
 from vrag_kit.papers.crag_mm.prompts import load_prompts, rewriting_prompts
-from vrag_kit.papers.crag_mm.search import SearchPipeline, with_mismatched_images
-from vrag_kit.retrieval import SearchService, cached_service, image_service, text_service
-from vrag_kit.types import Benchmark, Json
+from vrag_kit.papers.crag_mm.search import NOT_REWRITTEN, SearchPipeline, with_mismatched_images
+from vrag_kit.retrieval import cached_service, image_service, text_service
+from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
 Parameter = Mapping[str, Any]  # Any: a notebook's parameters have values of any type
-SOURCES = ("image_search", "web_search")
-"""Metadata "source" of the documents of the two indexes."""
 
 
 def index_folders(folder: Path, split: str) -> tuple[Path, Path]:
@@ -54,100 +45,30 @@ def open_services(
     where it has no documents to search.
 
     `images` is a retriever that takes an image; `web` one that takes text, "bm25" or "words".
-    Where the folder `indexes` holds a converted official index of the benchmark's split, its
-    vectors are searched, and vectors of queries are cached there. Search results are cached in
-    `cache_dir`, as are other vectors. Raises `VragError` as `image_service` and `text_service` do.
+    Where the folder `indexes` holds a converted official index of the split at the end of the
+    benchmark's name, its vectors are searched, and vectors of queries are cached there. Search
+    results are cached in `cache_dir`, as are other vectors. Raises `VragError` as `image_service`
+    and `text_service` do.
     """
-    folders = index_folders(project_path(indexes), _split(benchmark)) if indexes else (None, None)
-    services: dict[str, SearchService] = {}
-    for source, entry, folder in zip(SOURCES, (images, web), folders, strict=True):
-        documents = {
-            name: document
-            for name, document in benchmark.corpus.items()
-            if document.metadata.get("source") == source
-        }
-        if not documents:
-            continue
-        converted = folder is not None and (folder / EMBEDDINGS).is_dir()
-        vectors = folder / EMBEDDINGS if folder and converted else project_path(cache_dir)
-        if source == "image_search":
-            service = image_service(documents, entry, vectors, device=device)
-        else:
-            service = text_service(documents, entry, vectors, chunks=page_chunks, device=device)
-        services[source] = cached_service(service, cache_dir)
-    return SearchPipeline(images=services.get(SOURCES[0]), web=services.get(SOURCES[1]))
+    cache = project_path(cache_dir)
+    folders = index_folders(project_path(indexes), benchmark.name.rpartition("-turn-")[2])
+    caches = [
+        folder / EMBEDDINGS if indexes and (folder / EMBEDDINGS).is_dir() else cache
+        for folder in folders
+    ]
 
+    def documents(source: str) -> dict[str, Any]:
+        every = benchmark.corpus.items()
+        return {name: each for name, each in every if each.metadata.get("source") == source}
 
-def _split(benchmark: Benchmark) -> str:
-    """The split that a benchmark's name ends with."""
-    for split in SPLITS:
-        if benchmark.name.endswith(split.replace("_", "-")):
-            return split
-    raise VragError(
-        f"{benchmark.name}: its name does not end with a split, so that its indexes are not known;"
-        f" expected one of {', '.join(SPLITS)}. Open it by open_single_turn or open_multi_turn."
-    )
-
-
-def open_search_pipeline(
-    benchmark: Benchmark,
-    search: Parameter,
-    prompts: Parameter,
-    *,
-    answers_dir: Path | str,
-    cache_dir: Path | str,
-    hardware: Parameter,
-    indexes: str = "",
-) -> SearchPipeline:
-    """Open the search pipeline over a benchmark's own documents.
-
-    `search` has the keys image_service, web_service, image_k, web_k, similarity_threshold, rewrite
-    and rewriter, the model that rewrites questions where `rewrite` needs one; it gets as many
-    characters of the retrieved entries as `prompts` allows, and its replies are stored in
-    `answers_dir`. `indexes` and `cache_dir` are as `open_services` takes them. Raises `VragError`
-    for an unknown `rewrite`, for one that needs a model where `rewriter` is "", and as
-    `open_services` and `load_rewriter` do.
-    """
-    device, entries = hardware_of(hardware).device, (search["image_service"], search["web_service"])
-    services = open_services(benchmark, *entries, cache_dir, indexes=indexes, device=device)
-    model = None
-    if search["rewriter"] and search["rewrite"] not in ("none", "reference"):
-        questions = rewriting_prompts(image_chars=prompts["image_context_chars"])
-        model = load_rewriter(search["rewriter"], answers_dir, prompts=questions, hardware=hardware)
-    return replace(
-        services,
-        image_k=search["image_k"],
-        web_k=search["web_k"],
-        threshold=search["similarity_threshold"],
-        rewrite=search["rewrite"],
-        rewriter=model,
-    )
-
-
-def open_conversation_config(
-    prompts: Parameter,
-    conversation: Parameter,
-    arms: SearchPipeline,
-    *,
-    stop: EarlyStop | None = None,
-) -> ConversationConfig:
-    """Return the prompts of turns and how conversations are held.
-
-    `prompts` has the keys prompt_set, image_context_chars and web_context_chars, `conversation`
-    history, max_answer_tokens and answer_tokenizer ("": answers count in full). Raises `VragError`
-    for an unknown prompt_set or history.
-    """
-    cut = None
-    if conversation["answer_tokenizer"]:
-        cut = TokenLimit(conversation["max_answer_tokens"], conversation["answer_tokenizer"])
-    prompt_set = load_prompts(
-        prompts["prompt_set"],
-        image_chars=prompts["image_context_chars"],
-        web_chars=prompts["web_context_chars"],
-    )
-    return ConversationConfig(
-        prompts=prompt_set, history=conversation["history"], search=arms, stop=stop, cut=cut
-    )
+    found = SearchPipeline()
+    if entries := documents("image_search"):
+        service = image_service(entries, images, caches[0], device=device)
+        found = replace(found, images=cached_service(service, cache))
+    if pages := documents("web_search"):
+        service = text_service(pages, web, caches[1], chunks=page_chunks, device=device)
+        found = replace(found, web=cached_service(service, cache))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +76,16 @@ class Setup:
     """The parameters by which a notebook searches for questions and asks models about them."""
 
     search: Parameter
-    """image_search and web_search together, as `open_search_pipeline` takes them."""
+    """image_search and web_search together: image_service, web_service, image_k, web_k,
+    similarity_threshold, rewrite and rewriter, the model that rewrites questions where `rewrite`
+    needs one.
+    """
     prompts: Parameter
+    """prompt_set, image_context_chars and web_context_chars."""
     conversation: Parameter
+    """history, early_stopping, max_answer_tokens and answer_tokenizer ("": answers count in
+    full).
+    """
     decoding: Parameter
     hardware: Parameter
     answers_dir: Path | str
@@ -165,10 +93,38 @@ class Setup:
     indexes: str = ""
 
     def open(self, benchmark: Benchmark) -> SearchPipeline:
-        """Opens the search pipeline over a benchmark's documents; see `open_search_pipeline`."""
-        where: Json = {"answers_dir": self.answers_dir, "cache_dir": self.cache_dir}
-        where |= {"indexes": self.indexes, "hardware": self.hardware}
-        return open_search_pipeline(benchmark, self.search, self.prompts, **where)
+        """Opens the search pipeline over a benchmark's own documents; the rewriter gets as many
+        characters of the retrieved entries as `prompts` allows. Raises `VragError` for a `rewrite`
+        that needs a model where `rewriter` is "", and as `open_services` and `load_rewriter` do.
+        """
+        search, model = self.search, None
+        services = open_services(
+            benchmark,
+            search["image_service"],
+            search["web_service"],
+            self.cache_dir,
+            indexes=self.indexes,
+            device=hardware_of(self.hardware).device,
+        )
+        if search["rewriter"] and search["rewrite"] not in NOT_REWRITTEN:
+            how: Any = {"hardware": self.hardware}
+            how["prompts"] = rewriting_prompts(image_chars=self.prompts["image_context_chars"])
+            model = load_rewriter(search["rewriter"], self.answers_dir, **how)
+        return replace(
+            services,
+            image_k=search["image_k"],
+            web_k=search["web_k"],
+            threshold=search["similarity_threshold"],
+            rewrite=search["rewrite"],
+            rewriter=model,
+        )
+
+    def prompt_set(self) -> PromptSet:
+        """Returns the prompts of turns; raises `VragError` for an unknown prompt_set."""
+        chars = {name: self.prompts[f"{name}_context_chars"] for name in ("image", "web")}
+        return load_prompts(
+            self.prompts["prompt_set"], image_chars=chars["image"], web_chars=chars["web"]
+        )
 
     def ask(
         self,
@@ -183,13 +139,20 @@ class Setup:
         """Asks models every question in the `settings`; rows as of `ask_conversations`.
 
         `history` replaces that of the parameters. With a `judge`, conversations end early if the
-        parameter early_stopping is true; without one all turns are asked.
+        parameter early_stopping is true; without one all turns are asked. Raises `VragError` for an
+        unknown history, and as `ask_conversations` does.
         """
-        conversation = {**self.conversation, **({"history": history} if history else {})}
-        stops = conversation["early_stopping"]
-        stop = early_stopping(judge, benchmark) if judge and stops else None
-        config = open_conversation_config(self.prompts, conversation, searches, stop=stop)
-        how: Json = {"conversation": config, "decoding": self.decoding, "hardware": self.hardware}
+        given, cut = self.conversation, None
+        if given["answer_tokenizer"]:
+            cut = TokenLimit(given["max_answer_tokens"], given["answer_tokenizer"])
+        config = ConversationConfig(
+            prompts=self.prompt_set(),
+            history=history or given["history"],
+            search=searches,
+            stop=early_stopping(judge, benchmark) if judge and given["early_stopping"] else None,
+            cut=cut,
+        )
+        how: Any = {"decoding": self.decoding, "hardware": self.hardware, "conversation": config}
         contexts = searches.contexts(benchmark, settings)
         return ask_conversations(models, benchmark, contexts, self.answers_dir, **how)
 

@@ -146,25 +146,14 @@ def index_coverage(benchmark: Benchmark, service: SearchService) -> pd.DataFrame
     """
     held = entity_coverage(benchmark.queries.values(), service.corpus, entity_names)
     printed = published("crag_mm", "figure03_caption").set_index("setting")["value"]
-    share = 100 * float(np.mean(list(held.values()))) if held else np.nan
-    rows = {"here": (share, len(held)), "paper": (printed["oracle_index_coverage"], np.nan)}
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "n"])
+    rows = [100 * float(np.mean(list(held.values()))) if held else np.nan, len(held)]
+    paper = [printed["oracle_index_coverage"], np.nan]
+    table = pd.DataFrame([rows, paper], index=["here", "paper"], columns=["value", "n"])
     return table.astype({"n": "Int64"})
 
 
 def curves_title(drawn: pd.DataFrame) -> str:
-    """The title for the drawn points of `CURVES`: the highest hit rate of each panel that has one,
-    of the reference query before the original one.
-    """
+    """The title for the drawn points of `CURVES`: the highest hit rate of each panel."""
     most = drawn.groupby("panel")["value"].max().dropna()
-    values = [(most.get(panel), name) for panel, name in CURVES.items()]
-    image, queries = values[0], values[:0:-1]
-    pages = [
-        f"{value:.0f} % with the {name[name.index('(') + 1 : -1]}"
-        for value, name in queries
-        if value is not None
-    ]
-    share = image[0]
-    parts = [] if share is None else [f"the entity is found for up to {share:.0f} % of images"]
-    parts += [f"an answering page for up to {', '.join(pages)}"] if pages else []
-    return "; ".join(parts) or "no hit rate is known"
+    parts = [f"{most[panel]:.0f} % by {name}" for panel, name in CURVES.items() if panel in most]
+    return f"Highest hit rate: {', '.join(parts) or 'none is known'}"

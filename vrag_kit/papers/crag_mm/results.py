@@ -51,10 +51,8 @@ def truthfulness_gains(
     slice. Raises as `conversation_values` does, and `VragError` if a baseline has no answers.
     """
     values = conversation_values(judged, benchmark, metrics=COMPARED, by=[*by, arm], slices=slices)
-    keys, order = (
-        ["metric", *by, *([] if slices is None else ["slice"])],
-        list(judged[arm].unique()),
-    )
+    keys = ["metric", *by, *(["slice"] if slices else [])]
+    order = list(judged[arm].unique())
     tables = []
     for baseline in baselines:
         gains = paired_differences(values, arm=arm, by=keys, baseline=baseline)
@@ -91,22 +89,23 @@ def slice_labels(benchmark: Benchmark, searches: SearchPipeline) -> dict[str, di
     query is absent, as popularity, history and entity are in the public data. Slices are in the
     order of the paper's figures.
     """
-    history, rows = needs_history(benchmark), {}
+    history, marks = needs_history(benchmark), {}
     for name, query in benchmark.queries.items():
-        levels = {NORMAL: NORMAL, None: None, "": None}
-        quality = levels.get(query.metadata.get("image_quality"), LOW)
-        own = {"low_quality": quality, "image_type": image_type(query), "history": history[name]}
-        marks = {**query.metadata, **own}
-        rows[name] = [str(marks.get(facet) or NOT_ANNOTATED) for facet in _FACETS]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=list(_FACETS))
+        quality = query.metadata.get("image_quality")
+        own = {"image_type": image_type(query), "history": history[name]}
+        own["low_quality"] = LOW if quality not in (NORMAL, None, "") else str(quality or "")
+        marks[name] = {**query.metadata, **own}
     found = {}
-    for facet, order in _FACETS.items():
-        ranks = {label: rank for rank, label in enumerate(order)}
-        ranked = table[facet].sort_values(key=lambda each: each.map(ranks), kind="stable")
-        if ranked.ne(NOT_ANNOTATED).any():
-            found[facet] = {str(name): label for name, label in ranked.items()}
+    for facet, slices in _FACETS.items():
+        labels = {name: each.get(facet) or NOT_ANNOTATED for name, each in marks.items()}
+        if set(labels.values()) != {NOT_ANNOTATED}:
+            found[facet] = _sorted_by_label(labels, [*slices, NOT_ANNOTATED])
     status = entity_retrieval_status(benchmark, searches)
     return found | ({"entity": status} if status else {})
+
+
+def _sorted_by_label(labels: Labels, order: Sequence[str]) -> dict[QueryId, str]:
+    return dict(sorted(labels.items(), key=lambda each: order.index(each[1])))
 
 
 def slice_means(
@@ -186,7 +185,7 @@ def entity_retrieval_status(benchmark: Benchmark, searches: SearchPipeline) -> d
         )
         labels |= dict.fromkeys(found.loc[found["value"] == 1, "query_id"], label)
     every = {name: labels.get(name, NOT_ANNOTATED) for name in benchmark.queries}
-    return dict(sorted(every.items(), key=lambda each: _STATUSES.index(each[1])))
+    return _sorted_by_label(every, _STATUSES)
 
 
 def with_entity_retrieved(judged: pd.DataFrame, facets: Mapping[str, Labels]) -> pd.DataFrame:
@@ -195,15 +194,12 @@ def with_entity_retrieved(judged: pd.DataFrame, facets: Mapping[str, Labels]) ->
     there are none; a dry run, which searches nothing, keeps all instead.
     """
     kept = judged[judged["query_id"].map(facets.get("entity", {})) == RETRIEVED]
-    if kept.empty and current_dry_run():
-        return judged
-    if kept.empty:
+    if kept.empty and not current_dry_run():
         raise VragError(
             f"found no question with the label {RETRIEVED!r}; lower similarity_threshold, raise"
-            " image_k, or name entities in marks.jsonl beside the rows; `vrag fetch crag-mm"
-            " --diagnostic` brings some."
+            " image_k, or name entities in marks.jsonl beside the rows."
         )
-    return kept.reset_index(drop=True)
+    return judged if kept.empty else kept.reset_index(drop=True)
 
 
 SHOWN = ("accuracy", "missing", "hallucination", "truthfulness", "early_stop")

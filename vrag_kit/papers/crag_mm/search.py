@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import History, RetrievedEvidence
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import Rewriter, RewriteResult
@@ -40,12 +40,11 @@ SETTING_NAMES = {
     "task_3": "image and web search (Task 3)",
 }
 """Setting → its name in figures."""
-REFERENCE = {True: "reference", False: "no_reference"}
-"""Rewriting status by whether the data have a reference query."""
-REWRITES = ("none", "reference", "image", "retrieved", "image_history", "retrieved_history")
-"""Kinds of web search queries. none: the question itself. reference: the annotated reference query,
-where there is one. The others are rewritten by a model that gets the image (as in the authors'
-code), also the image search results (as in the paper's text), also the earlier turns (ours).
+NOT_REWRITTEN = ("none", "reference")
+"""Kinds of web search queries without a model. none: the question itself. reference: the annotated
+reference query, where there is one. The others are settings of `rewriting_prompts`, rewritten by a
+model that gets the image (as in the authors' code), also the image search results (as in the
+paper's text), also the earlier turns (ours).
 """
 
 
@@ -61,18 +60,13 @@ class SearchPipeline:
     web_k: int = WEB_K
     threshold: float = THRESHOLD
     rewrite: str = "none"
-    """One of `REWRITES`."""
+    """One of `NOT_REWRITTEN`, or a setting of `rewriting_prompts`."""
     rewriter: Rewriter | None = None
     """Model that rewrites questions, where `rewrite` needs one."""
 
     def __post_init__(self) -> None:
-        """Raise `VragError` for an unknown `rewrite`, or one without its model."""
-        if self.rewrite not in REWRITES:
-            raise VragError(
-                f"rewrite is {self.rewrite!r}; expected one of {', '.join(REWRITES)}."
-                f"{did_you_mean(self.rewrite, REWRITES)}"
-            )
-        if self.rewrite not in ("none", "reference") and self.rewriter is None:
+        """Raise `VragError` for a `rewrite` that needs a model without one."""
+        if self.rewrite not in NOT_REWRITTEN and self.rewriter is None:
             raise VragError(
                 f"rewrite is {self.rewrite!r}, but there is no rewriter. Name a model, or set"
                 ' rewrite to "none" or "reference".'
@@ -88,10 +82,8 @@ class SearchPipeline:
         """Maps each setting to the names of its available searches, "field-guide-egocentric +
         bm25".
         """
-        return {
-            arm: " + ".join(each.name for each in self._services(arm).values() if each is not None)
-            for arm in ARMS
-        }
+        services = {arm: filter(None, self._services(arm).values()) for arm in ARMS}
+        return {arm: " + ".join(each.name for each in found) for arm, found in services.items()}
 
     def contexts(self, benchmark: Benchmark, arms: Sequence[str]) -> list[Context]:
         """Returns one context per query and setting, to which `find` adds documents at each turn.
@@ -99,15 +91,11 @@ class SearchPipeline:
         k is the number of documents requested from image and web search together. Raises
         `VragError` for a setting without its search, `KeyError` for an unknown one.
         """
-        ks = {"image": self.image_k, "web": self.web_k}
-        contexts: list[Context] = []
+        ks, contexts = {"image": self.image_k, "web": self.web_k}, []
         for arm in arms:
             for kind, service in self._services(arm).items():
                 if service is None:
-                    raise VragError(
-                        f"{arm} searches {' and '.join(ARMS[arm])}, but there is no {kind}"
-                        " service. Name one, or leave the arm out."
-                    )
+                    raise VragError(f"{arm} has no {kind} search; name one, or leave {arm} out.")
             k = sum(ks[kind] for kind in ARMS[arm])
             contexts += [Context(query_id=each, setting=arm, k=k) for each in benchmark.queries]
         return contexts
@@ -116,20 +104,20 @@ class SearchPipeline:
         self, benchmark: Benchmark, contexts: Sequence[Context], histories: Sequence[History]
     ) -> list[RetrievedEvidence]:
         """Returns each turn's evidence: kept image search entries by rank, then web pages by rank,
-        as its setting requires.
+        as its setting requires. A setting has one context of a query, as from `contexts`.
 
         Entries without a named entity, and pages without title or snippet, have no text to show:
         they are skipped, and counted. A turn fails if the rewriter fails on its question.
         """
-        arms: dict[tuple[str, int, int], list[int]] = defaultdict(list)
-        for place, context in enumerate(contexts):  # each query is there once in an arm
-            arms[context.setting, context.k, context.draw].append(place)
-        found: dict[int, RetrievedEvidence] = {}
-        for (arm, _, _), places in arms.items():
-            queries = [benchmark.queries[contexts[place].query_id] for place in places]
-            told = [histories[place] for place in places]
-            found.update(zip(places, self._found(ARMS[arm], queries, told), strict=True))
-        return [found[place] for place in range(len(contexts))]
+        turns: dict[str, dict[QueryId, History]] = defaultdict(dict)
+        for context, history in zip(contexts, histories, strict=True):
+            turns[context.setting][context.query_id] = history
+        found = {}
+        for arm, asked in turns.items():
+            queries = [benchmark.queries[name] for name in asked]
+            evidence = self._found(ARMS[arm], queries, list(asked.values()))
+            found[arm] = dict(zip(asked, evidence, strict=True))
+        return [found[context.setting][context.query_id] for context in contexts]
 
     def _found(
         self, searched: Sequence[str], queries: Sequence[Query], histories: Sequence[History]
@@ -142,14 +130,11 @@ class SearchPipeline:
         if self.web is None or "web" not in searched:
             return from_images
         rewritten = self._rewritten(queries, from_images, histories)
-        asked = [
-            replace(query, text=question.text)
-            for query, question in zip(queries, rewritten, strict=True)
-            if question.failure is None
-        ]
+        pairs = list(zip(queries, rewritten, strict=True))
+        asked = [replace(query, text=new.text) for query, new in pairs if new.failure is None]
         pages = _shown(self.web.search(asked, self.web_k), self.web)
         found = []
-        for query, first, question in zip(queries, from_images, rewritten, strict=True):
+        for (query, question), first in zip(pairs, from_images, strict=True):
             then = pages.get(query.query_id, RetrievedEvidence())
             both = RetrievedEvidence(
                 documents=first.documents + then.documents,
@@ -171,11 +156,11 @@ class SearchPipeline:
         if self.rewrite == "none":
             return [RewriteResult(text=query.text, outcome="") for query in queries]
         if self.rewrite == "reference" or self.rewriter is None:
-            references = [str(query.metadata.get("reference_query") or "") for query in queries]
-            return [
-                RewriteResult(text=reference or query.text, outcome=REFERENCE[bool(reference)])
-                for query, reference in zip(queries, references, strict=True)
-            ]
+            known = [str(query.metadata.get("reference_query") or "") for query in queries]
+            outcomes = ["reference" if each else "no_reference" for each in known]
+            texts = [each or query.text for each, query in zip(known, queries, strict=True)]
+            pairs = zip(texts, outcomes, strict=True)
+            return [RewriteResult(text=text, outcome=outcome) for text, outcome in pairs]
         template = self.rewriter.prompts.template(self.rewrite)
         prompts = []
         for query, hits, history in zip(queries, entries, histories, strict=True):
@@ -211,19 +196,18 @@ def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Relevance:
     rule judge expects an answer of one sentence, and is replaced by `answer_in_page`. A page
     without text is not relevant.
     """
-    if isinstance(judge, TruthfulnessRuleJudge):
-        return lambda pairs: [
-            answer_in_page(query, page, _page_text(page, part)) for query, page in pairs
-        ]
 
     def relevance(pairs: Sequence[Pair]) -> list[bool | None]:
-        texts = [(query.query_id, _page_text(page, part)) for query, page in pairs]
-        distinct = [pair for pair in dict.fromkeys(texts) if pair[1]]
+        texts = [_page_text(page, part) for _, page in pairs]
+        if isinstance(judge, TruthfulnessRuleJudge):
+            return [answer_in_page(*pair, text) for pair, text in zip(pairs, texts, strict=True)]
+        asked = [(query.query_id, text) for (query, _), text in zip(pairs, texts, strict=True)]
+        distinct = [each for each in dict.fromkeys(asked) if each[1]]
         table = pd.DataFrame(distinct, columns=["query_id", "answer"])
         scores = [verdict.score for verdict, *_ in judge.judge(benchmark, table)]
         best = [None if score is None else score == judge.scale.best for score in scores]
         found = dict(zip(distinct, best, strict=True))
-        return [found.get(pair, False) for pair in texts]
+        return [found.get(each, False) for each in asked]
 
     return relevance
 
