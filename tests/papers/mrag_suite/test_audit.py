@@ -8,8 +8,6 @@ from __future__ import annotations
 import audits
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers.audit import CONTRADICTS, audit_summary, contradictions
@@ -58,22 +56,6 @@ def test_hallucination_and_faithfulness_of_table_3_are_more_than_the_whole(
     assert notes.tolist() == ["VisRAG-ArXiv, Claude 3.5, single"]
 
 
-def test_what_is_0_by_its_formula_is_printed_otherwise(checks: pd.DataFrame) -> None:
-    check = "the paper's equations: SK is 0"
-    assert [counts(checks, check, table)[3] for table in (3, 14, 15)] == [29, 126, 54]
-    check = "the paper's equations: V-HR and D-HR are 0"
-    printed = contradictions(checks).query("check == @check")["reported"]
-    assert sorted(printed) == [0.33, 3.7, 12.41, 32.44, 45.2, 66.87]
-
-
-def test_f1_is_the_harmonic_mean_in_25_rows_of_table_3_alone(checks: pd.DataFrame) -> None:
-    check = "F1 from reported P and R"
-    assert counts(checks, check, 3) == [25, 0, 5, 0]
-    assert counts(checks, check, 14) == [0, 0, 126, 0]
-    assert counts(checks, check, 15) == [0, 0, 54, 0]
-    assert counts(checks, "F1 at most the mean of P and R") == [210, 0, 0, 0]
-
-
 def test_table_4_does_not_follow_from_its_own_tables(checks: pd.DataFrame) -> None:
     assert found(checks, "Table 4 recomputed from its rows") == {
         "Chart-MRAG, Phi-4, delta_cr": (54.54, 0.6),
@@ -90,17 +72,6 @@ def test_table_4_does_not_follow_from_its_own_tables(checks: pd.DataFrame) -> No
     assert len(within) == 3
 
 
-def test_50_of_239_cells_of_table_3_lie_within_the_three_modes(checks: pd.DataFrame) -> None:
-    assert counts(checks, "Table 3 within the three modes") == [50, 0, 189, 0]
-
-
-def test_table_13_is_table_2_cut_off_but_for_ten_cells_of_one_model(checks: pd.DataFrame) -> None:
-    check = "the same cell, truncated decimals"
-    assert counts(checks, check) == [86, 0, 0, 10]
-    assert {where.split(", ")[1] for where in found(checks, check)} == {"Phi-4"}
-    assert found(checks, check)["VisRAG-ArXiv, Phi-4, filtered"] == (26, 38)
-
-
 def test_nine_cells_leave_the_dropped_questions_impossible(checks: pd.DataFrame) -> None:
     assert set(found(checks, "part not larger than whole")) == {
         "VisRAG-Doc, Qwen2.5-VL-72B",
@@ -114,24 +85,6 @@ def test_nine_cells_leave_the_dropped_questions_impossible(checks: pd.DataFrame)
         "WebQA, InternVL3-8B",
     }
     assert counts(checks, "text: filtered questions are harder")[3] == 17
-
-
-def test_the_orders_that_the_text_tells_hold_in_part_of_the_rows(checks: pd.DataFrame) -> None:
-    assert counts(checks, "text: GPD lies between DO and GO") == [20, 0, 0, 28]
-    assert counts(checks, "text: distractors alone are worse") == [37, 0, 0, 11]
-    # 14 + 9 and 42 + 31 of 120
-    assert counts(checks, "text: distractors raise hallucination")[3] == 23
-    assert counts(checks, "text: distractors lower context precision")[3] == 73
-
-
-def test_sums_and_differences_of_tables_1_7_and_8_hold(checks: pd.DataFrame) -> None:
-    for check in (
-        "sum over the data sets",
-        "sum over the modalities",
-        "ambiguous − clear",
-        "ambiguous questions are a subset",
-    ):
-        assert counts(checks, check)[1:] == [0, 0, 0]
 
 
 def test_sentences_and_tables(checks: pd.DataFrame) -> None:
@@ -150,55 +103,12 @@ def test_sentences_and_tables(checks: pd.DataFrame) -> None:
     }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "metric", "error", "check"),
-    [
-        (14, "faithfulness", 60.0, "the paper's equations: H + F at most 100"),
-        (14, "self_knowledge", 60.0, "RAGChecker: SK at most P"),
-        (14, "precision", 60.0, "RAGChecker: P at most F + SK"),
-        (15, "f1", 90.0, "F1 at most the mean of P and R"),
-    ],
-)
-def test_an_error_that_is_planted_is_found(
-    checks: pd.DataFrame, number: int, metric: str, error: float, check: str
-) -> None:
-    place = int((TABLES[number]["metric"] == metric).to_numpy().argmax())
-    planted = paper.audit.audit(
-        paper.audit.frames(audits.with_error(TABLES, number, place, error=error))
-    )
+def test_an_error_that_is_planted_is_found(checks: pd.DataFrame) -> None:
+    check = "the paper's equations: H + F at most 100"
+    place = int((TABLES[14]["metric"] == "faithfulness").to_numpy().argmax())
+    tables = audits.with_error(TABLES, 14, place, error=60.0)
+    planted = paper.audit.audit(paper.audit.frames(tables))
     assert counts(planted, check)[3] == counts(checks, check)[3] + 1
-
-
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None)
-@given(
-    verdicts=st.lists(
-        st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=5),
-        min_size=1,
-        max_size=8,
-    )
-)
-def test_no_sheet_of_verdicts_breaks_the_inequalities(
-    verdicts: list[list[tuple[bool, bool]]],
-) -> None:
-    """Means over answers, whatever claims are right (first) and supported (second)."""
-    metrics = {
-        "precision": [[right for right, _ in claims] for claims in verdicts],
-        "faithfulness": [[told for _, told in claims] for claims in verdicts],
-        "hallucination": [[not r and not told for r, told in claims] for claims in verdicts],
-        "self_knowledge": [[r and not told for r, told in claims] for claims in verdicts],
-    }
-    means = {"recall": 0.0, "f1": 0.0}
-    for name, answers in metrics.items():
-        shares = [sum(claims) / len(claims) for claims in answers]
-        means[name] = round(100 * sum(shares) / len(shares), 1)
-    row = pd.DataFrame({"metric": list(means), "value": list(means.values())})
-    row = row.assign(dataset="d", model="m", setting="gt_only", modality="single")
-    wide = pivot_claim_metrics(row)
-    found = paper.audit.inequalities({"t3": wide, "t14": wide, "t15": wide})
-    assert len(found) == 4 * 3
-    assert found["holds"].all()
 
 
 def test_a_pair_in_a_row_of_single_values_gives_its_first() -> None:

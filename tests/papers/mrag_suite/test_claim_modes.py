@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
-from claim_sheets import W1, W2, sheet
+from claim_sheets import sheet
 from statsmodels.stats.multitest import multipletests
 
 from vrag_kit.analysis.strata import ALL, IN_TRAINING, NOT_IN_TRAINING
-from vrag_kit.claims import ClaimVerdicts, compare_label_sources
-from vrag_kit.claims.means import METRIC
+from vrag_kit.claims import ClaimVerdicts
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.synthetic.mrag_suite import fixed_means
 from vrag_kit.types import Benchmark, Query
-
-
-def tabulate_statements(*sheets: ClaimVerdicts | None) -> pd.DataFrame:
-    queries = [f"q{n}" for n, _ in enumerate(sheets)]
-    arm = {"dataset": "WebQA", "model": "small", "setting": "gt_only", "k": 6}
-    return pd.DataFrame({**arm, "query_id": queries, "group": queries, "sheet": list(sheets)})
-
-
-BY = ["dataset", "model", "setting"]
-
-
-@pytest.mark.slow
-def test_corrected_means_stand_over_each_modality_too() -> None:
-    table = tabulate_statements(W1, W2).assign(true_sheet=[W1, W2], k=3, sample=0)
-    found = compare_label_sources(table, table, by=BY).set_index(["label_source", *METRIC])["value"]
-    for metric, modality in product(("faithfulness", "claim_recall"), ("all", "image", "text")):
-        key = ("ragchecker", metric, modality)
-        assert found[("corrected", *key)] == pytest.approx(found[("true", *key)], nan_ok=True)
-        assert found[("checker", *key)] == pytest.approx(found[("true", *key)], nan_ok=True)
-
 
 MODEL = "field-guide-vlm-many"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from vrag_kit.judging import Rubric, UnparsedError
+from vrag_kit.judging import UnparsedError
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.papers.mrag_suite.datasets import DATASETS, OWN_METRIC, dataset_metric
 from vrag_kit.papers.mrag_suite.prompts import SHORT_ANSWERS, read_grade
@@ -66,23 +66,12 @@ def test_a_grade_is_the_last_line(raw: str, score: float, marks: set[str]) -> No
     "raw",
     [
         "",
-        "CORRECT",
         "Grade: CORRECT\nas it says Ann",
         "Grade: CORRECT\nGrade: INCORRECT",
         "Grade: 0.5",
-        "Grade: CORRECT or PARTIAL",
         "Grade: NOT CORRECT",
-        "<think>Grade: CORRECT",
     ],
 )
 def test_anything_else_is_unreadable_and_no_number(raw: str) -> None:
     with pytest.raises(UnparsedError):
         read_grade(raw)
-
-
-def test_the_grades_that_are_asked_for_are_those_that_are_read() -> None:
-    assert isinstance(SHORT_ANSWERS, Rubric)
-    for grade in ("CORRECT", "PARTIAL", "INCORRECT", "NO ANSWER"):
-        assert f'"Grade: {grade}"' in SHORT_ANSWERS.text
-        assert f'"Grade: {grade}"' in SHORT_ANSWERS.build_repair("it is odd")
-        read_grade(f"Grade: {grade}")

@@ -12,17 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from factories import benchmark
-from PIL import Image
 from strange_server import StrangeServer
 
-from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.generation import render
 from vrag_kit.generation.generators import prompt_text
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers.mrag_suite.prompts import CLOSED_BOOK
 from vrag_kit.synthetic.mrag_suite import ask_closed_book
-from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.types import Benchmark, Query
 
 ANY = paper.filter.FilterRules(min_confidence=None, drop_share=0.0)
 
@@ -60,11 +58,8 @@ def controls(
     [
         ("Is the Red Kite red?", ("a red kite",), True),
         ("Is the red, old kite red?", ("red kite",), False),
-        ("Which is it, red or blue?", ("green", "blue"), True),
         ("Is it so, yes or no?", ("yes",), False),
         ("Which of A and B is it?", ("B",), False),
-        ("How many, 1,234 or 12?", ("1,234",), True),
-        ("What is it?", ("the",), False),
         ("What is redder?", ("red",), False),
     ],
 )
@@ -118,20 +113,6 @@ def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success() -> 
     assert "page" in set(easy["query_id"])
 
 
-def test_the_order_among_equals_is_a_seeds_and_no_row_moves_another() -> None:
-    names = [f"q{n}" for n in range(40)]
-    nobody = judged({"one": dict.fromkeys(names, 0.0)})
-    rules = paper.filter.FilterRules(min_confidence=None, drop_share=0.5)
-    easy = paper.filter.filter_decisions(benchmark(map(question, names)), nobody, rules)
-    back = paper.filter.filter_decisions(benchmark(map(question, reversed(names))), nobody, rules)
-    dropped = set(easy[easy["dropped"]]["query_id"])
-    assert len(dropped) == 20
-    assert dropped == set(back[back["dropped"]]["query_id"])
-    other = paper.filter.FilterRules(min_confidence=None, drop_share=0.5, seed=1)
-    again = paper.filter.filter_decisions(benchmark(map(question, names)), nobody, other)
-    assert dropped != set(again[again["dropped"]]["query_id"])
-
-
 def test_the_dropped_questions_are_written_with_the_reason_and_its_values(tmp_path: Path) -> None:
     asked = benchmark([*map(question, "abc"), question("d", domain="pages")])
     table = paper.filter.filter_decisions(asked, judged({"one": {"a": 1.0, "b": 0.0}}), ANY)
@@ -145,7 +126,7 @@ def test_the_dropped_questions_are_written_with_the_reason_and_its_values(tmp_pa
         controls(asked, known, known)
 
 
-def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path, capsys) -> None:
+def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path) -> None:
     suite = {"one": benchmark(map(question, "abc")), "two": benchmark(map(question, "ab"))}
     book = judged({"m": {"a": 1.0, "b": 0.0, "c": 0.0}})
     decisions = paper.filter.filter_decisions(suite["one"], book, ANY).assign(dataset="one")
@@ -158,9 +139,6 @@ def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path, capsys) -> N
     assert paper.filter.without_dropped(suite, None) == suite
     with pytest.raises(VragError, match="run that first"):
         paper.filter.without_dropped(suite, tmp_path / "none.csv")
-    (tmp_path / "all.csv").write_text("dataset,query_id\ntwo,a\ntwo,b\n")
-    with pytest.raises(VragError, match="all questions of two"):
-        paper.filter.without_dropped(suite, tmp_path / "all.csv")
 
 
 def test_confidence_is_read_in_its_form_or_not_at_all() -> None:
@@ -201,37 +179,6 @@ def test_a_filter_that_asks_for_confidence_needs_it() -> None:
             paper.filter.FilterRules(**wrong)
 
 
-@pytest.mark.slow
-def test_a_model_that_takes_part_in_the_filter_loses_by_selection_alone() -> None:
-    """Two models guess: each is right on a random half, and has no reason to be worse on
-    any part of the questions.
-    """
-    names = [f"q{n}" for n in range(400)]
-    rng = np.random.default_rng(0)
-    scores = {}
-    for model in ("inside", "outside"):
-        scores[model] = dict(zip(names, rng.integers(0, 2, 400).astype(float), strict=True))
-    asked = benchmark(map(question, names))
-    found = controls(asked, judged(scores), judged({"inside": scores["inside"]}))
-    found = found.set_index(["model", "setting"])
-    inside, outside = found.loc["inside"], found.loc["outside"]
-    # all that it knows is dropped: from its mean to 0
-    mean = sum(scores["inside"].values()) / 400
-    assert inside.loc["filtered", "value"] == pytest.approx(-100 * mean)
-    assert np.isnan(inside.loc["filtered, model left out", "value"])
-    own = outside.loc["filtered"]
-    assert own["value"] == outside.loc["filtered, model left out", "value"]
-    left = [scores["outside"][name] for name in names if not scores["inside"][name]]
-    overall = sum(scores["outside"].values()) / 400
-    assert own["value"] == pytest.approx(100 * (sum(left) / len(left) - overall))
-    assert own["ci_low"] < 0 < own["ci_high"]
-    chance = found.xs("random drop (control)", level="setting")
-    assert (chance["n"] == len(left)).all()
-    assert (chance["ci_low"] < 0).all()
-    assert (chance["value"].abs() < 1).all()
-    assert inside.loc["filtered", "value"] < chance.loc["inside", "ci_low"]
-
-
 def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
     asked = benchmark(map(question, "abcd"))
     table = judged({"one": {"a": 1.0, "b": np.nan, "c": 0.0, "d": 1.0}})
@@ -242,22 +189,6 @@ def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
     assert set(found["baseline"]) == {"all questions"}
     with pytest.raises(VragError, match="several arms"):
         controls(asked, pd.concat([table, table.assign(setting="both")]), table)
-
-
-def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_changes_nothing() -> (
-    None
-):
-    """Of each of two groups the right question is dropped and the wrong one kept: every
-    resample says −50 points.
-    """
-    asked = benchmark(map(question, "abcd"))
-    scores = {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0}
-    answered = judged({"one": scores}).assign(group=["g", "g", "h", "h"])
-    book = judged({"one": scores})
-    for told, value, known in ((book, -50, False), (book.assign(score=0.0), 0, True)):
-        row = controls(asked, answered, told).set_index("setting").loc["filtered"]
-        assert row["value"] == value
-        assert row[["ci_low", "ci_high"]].notna().all() == known
 
 
 def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> None:
@@ -284,8 +215,8 @@ def test_where_too_few_others_are_left_there_is_no_control() -> None:
     assert np.isnan(row["value"])
     assert (row["n"], row["n_full"]) == (0, 2)
     assert found.loc[("one", "filtered"), "value"] == -50
-    with pytest.raises(VragError, match="filter_models"):
-        controls(asked, book, book, replace(rules, min_votes=3))
+    alone = controls(asked, book, book, replace(rules, min_votes=3)).set_index("setting")
+    assert alone.loc["filtered", "n"].tolist() == [0, 0]
 
 
 def test_what_a_closed_book_knows_is_dropped_of_one_stratum_and_nothing_of_the_other() -> None:
@@ -308,21 +239,3 @@ def test_what_a_closed_book_knows_is_dropped_of_one_stratum_and_nothing_of_the_o
     assert chance["n"] == 1
     assert abs(chance["value"]) < 10  # 0 but for 200 draws
     assert rows.loc[("all questions", "filtered")].tolist() == [-50, 1, 4]
-
-
-def test_evidence_side_by_side_is_the_first_of_each_modality_that_is_there(tmp_path: Path) -> None:
-    Image.new("RGB", (8, 8)).save(tmp_path / "p.png")
-    picture = ImageFile(tmp_path / "p.png")
-    texts = {"t1": "a red moth", "t2": "a blue bird", "t3": "red and blue"}
-    corpus = {name: Document(doc_id=name, text=text) for name, text in texts.items()}
-    asked = benchmark([question("q", "red moth")], corpus.values(), {"q": {"t1": 1}})
-    how = paper.modes.SuiteEvidence(
-        retrievers={"image": ["bm25"], "text": ["bm25"]},
-        k={"image": 3, "text": 1},
-        cache_dir=tmp_path,
-    )
-    assert [(each.setting, each.doc_ids) for each in how.searched(asked)] == [("text", ("t1",))]
-    shown = Document(doc_id="i1", image=picture, text="a moth")
-    both = replace(asked, corpus={**corpus, "i1": shown})
-    (context,) = how.searched(both)
-    assert (context.setting, context.doc_ids) == ("both", ("i1", "t1"))

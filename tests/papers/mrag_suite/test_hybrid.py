@@ -10,7 +10,6 @@ import pytest
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.papers import published
 from vrag_kit.retrieval import make_run, reciprocal_rank_fusion
 from vrag_kit.retrieval.hybrid import FUSED
 from vrag_kit.types import Benchmark, Document, Query
@@ -99,9 +98,3 @@ def test_both_modalities_in_one_list_compete_for_as_many_places() -> None:
     assert list(merged["doc_id"][:3]) == ["p1", "p0", "p2"]
     pages = {"A": {"image": RUNS["A"]["image"]}}
     assert paper.hybrid.single_list_recall(DATASETS, pages, KS).empty
-
-
-def test_the_papers_retrievers_are_named_without_a_score() -> None:
-    table = published("mrag_suite", 9).set_index("dataset")
-    assert list(table.columns) == ["text", "image"]
-    assert table.loc["WebQA"].tolist() == ["SBERT (mpnet)", "CLIP ViT-B/32"]

@@ -167,10 +167,3 @@ def test_gold_evidence_alone_is_at_most_so_many_of_each_modality(tmp_path: Path)
     assert (context.query_id, context.setting) == ("q0", "gt_only")
     assert context.doc_ids[0] == "i"
     assert len(context.doc_ids) == 2
-
-
-def test_a_larger_sample_contains_a_smaller_one() -> None:
-    suite = {"mine": small("mine")}
-    few, more = (set(mrag.datasets.sample_per_dataset(suite, n)["mine"].queries) for n in (1, 2))
-    assert few < more
-    assert mrag.datasets.sample_per_dataset(suite, None) == suite

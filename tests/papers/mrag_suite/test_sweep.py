@@ -13,7 +13,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import build_prompt
 from vrag_kit.generation.generators import prompt_text
 from vrag_kit.papers import mrag_suite as mrag
-from vrag_kit.papers.mrag_suite.sweep import (
+from vrag_kit.papers.mrag_suite.prompts import (
     NO_EVIDENCE,
     TRAINED,
     prompt_gains,
@@ -69,17 +69,6 @@ def test_a_control_is_never_selected_however_good_it_is() -> None:
     means = {NO_EVIDENCE: 1.0, TRAINED: 0.75, "weak": 0.25, "good": 0.5}
     scores = {prompt: dict.fromkeys(GROUPS, mean) for prompt, mean in means.items()}
     assert selected(prompt_sweep(swept(scores))) == ["good"]
-
-
-def test_each_data_set_selects_its_own_prompt() -> None:
-    good, bad = dict.fromkeys(GROUPS, 1.0), dict.fromkeys(GROUPS, 0.5)
-    both = pd.concat([swept({"a": good, "b": bad}), swept({"a": bad, "b": good}, "y")])
-    table = prompt_sweep(both.reset_index(drop=True))
-    chosen = table[table["selected"]].groupby("dataset")["prompt"].unique().map(list)
-    assert chosen.to_dict() == {"x": ["a"], "y": ["b"]}
-    figure = mrag.figures.sweep_figure(table, "title", "caption")
-    line = max(figure.axes[0].lines, key=lambda each: each.get_linewidth())
-    assert list(line.get_ydata()) == [1, 1]  # "a", on both halves
 
 
 def test_a_control_is_found_in_each_stratum_and_moves_no_other() -> None:
@@ -139,13 +128,6 @@ def test_the_papers_parts_follow_the_words_that_the_shipped_answerers_know() -> 
 
 def test_only_parts_that_a_prompt_has_are_shown() -> None:
     table = mrag.prompts.prompt_parts_table(["plain-ex1-direct", "expert-ex1-direct"])
-    assert table.index.tolist() == [
-        ("opens", "plain"),
-        ("opens", "expert"),
-        ("style", "ex1"),
-        ("reasoning", "direct"),
-    ]
+    parts = [("opens", "plain"), ("opens", "expert"), ("style", "ex1"), ("reasoning", "direct")]
+    assert table.index.tolist() == parts
     assert table.loc[("style", "ex1"), "words"] == mrag.prompts.EXAMPLES["ex1"]
-    assert len(mrag.prompts.prompt_parts_table(list(mrag.prompts.PROMPTS))) == 2 + 3 + 2
-    with pytest.raises(VragError, match="expected one of plain-ex1-direct"):
-        mrag.prompts.prompt_parts_table(["plain"])

@@ -6,12 +6,10 @@ from vrag_kit.papers.mrag_suite import (
     ambiguity,
     audit,
     claims,
-    contrasts,
     datasets,
     figures,
     filter,
     hybrid,
     modes,
     prompts,
-    sweep,
 )

@@ -1,25 +1,36 @@
 """Ambiguous questions: the paper's prompts that detect and rewrite them (A.3, A.4, A.6), strict
-parsers of the replies, and a model that is asked.
+parsers of the replies, a model that is asked, and what ambiguity costs (Tables 7 and 8): agreement
+of detectors, ambiguous questions against clear ones, and rewritten questions against themselves.
+
+A table of detections has dataset, detector, query_id, group and status ("AMBIGUOUS", "CLEAR"; ""
+if a reply could not be parsed).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from vrag_kit.analysis.agreement import association
+from vrag_kit.analysis.comparisons import cluster_difference, holm, paired_differences
+from vrag_kit.analysis.estimates import Estimate
+from vrag_kit.analysis.means import per_query, to_percent
 from vrag_kit.config import GREEDY, Entry, hardware_of
-from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.judging.llm_judge import Request, StructuredAsker
 from vrag_kit.judging.rubric import UnparsedError, fill_template, one_line
-from vrag_kit.types import Benchmark, Document, LazyImage, Message, Prompt, Query
+from vrag_kit.judging.scale import scale_of
+from vrag_kit.types import Benchmark, Document, LazyImage, Message, Prompt, Query, ordered
 from vrag_kit.workspace import path as project_path
 
 CLEAR, AMBIGUOUS = "CLEAR", "AMBIGUOUS"
@@ -35,15 +46,6 @@ _LABELLED = re.compile(r"(?:[-•*]|\d+[.)])\s|rewritten question\s*:|rewrite\s*
 _POINTS = re.compile(r"according to the (?:evidence|image|chart|passage)", re.IGNORECASE)
 
 
-class Detection(NamedTuple):
-    """A detector's result for a question."""
-
-    status: str
-    """`CLEAR` or `AMBIGUOUS`."""
-    explanation: str
-    """At most `LONGEST` words."""
-
-
 def detection_prompt(query: Query) -> Prompt:
     """Builds the detection prompt for a question: A.3 for one with an image, A.4 for one without.
     Its first accepted answer is included for reference.
@@ -55,7 +57,7 @@ def detection_prompt(query: Query) -> Prompt:
     return (Message(role="user", parts=(query.image, WORDS["with_image"] + case)),)
 
 
-def query_rewrite_prompt(query: Query, evidence: Sequence[Document], explanation: str) -> Prompt:
+def query_rewrite_prompt(query: Query, evidence: Iterable[Document], explanation: str) -> Prompt:
     """Builds the prompt that rewrites a question (A.6) from evidence and the `explanation` why it
     was flagged; its own image comes first.
     """
@@ -77,9 +79,10 @@ def query_rewrite_prompt(query: Query, evidence: Sequence[Document], explanation
     return (Message(role="user", parts=(*own, *images, words)),)
 
 
-def read_detection(raw: str) -> Detection:
+def read_detection(raw: str) -> tuple[str, str]:
     """Parses a reply that is one JSON object, apart from thoughts in tags and a code fence. Keys
-    are "status" and "explanation", once each. Raises `UnparsedError` otherwise.
+    are "status" and "explanation", once each. Returns the status, `CLEAR` or `AMBIGUOUS`, and the
+    explanation, of at most `LONGEST` words. Raises `UnparsedError` otherwise.
     """
     words = _THOUGHT.sub("", raw).strip()
     fenced = _FENCED.fullmatch(words)
@@ -94,7 +97,7 @@ def read_detection(raw: str) -> Detection:
         raise UnparsedError(f"status is {status!r}, not {CLEAR} or {AMBIGUOUS}")
     if not isinstance(explanation, str) or len(explanation.split()) > LONGEST:
         raise UnparsedError(f"explanation is no text of at most {LONGEST} words")
-    return Detection(status, one_line(explanation))
+    return status, one_line(explanation)
 
 
 def read_query_rewrite(raw: str) -> str:
@@ -144,15 +147,10 @@ class AmbiguityDetector:
         unparsed), explanation, detail (why there is none).
         """
         queries = list(benchmark.queries.values())
-        replies = self.detector.ask(
-            [
-                Request(prompt=detection_prompt(query), read=read_detection, owner=query.query_id)
-                for query in queries
-            ]
-        )
+        replies = _ask(self.detector, queries, map(detection_prompt, queries), read_detection)
         rows = [
-            (query.query_id, query.group, *(reply.value or ("", "")), str(reply.failure or ""))
-            for query, reply in zip(queries, replies, strict=True)
+            (query.query_id, query.group, *(found or ("", "")), why)
+            for query, (found, why) in zip(queries, replies, strict=True)
         ]
         return pd.DataFrame(rows, columns=DETECTION)
 
@@ -162,16 +160,30 @@ class AmbiguityDetector:
         """
         flagged = detections[detections["status"] == AMBIGUOUS]
         queries = [benchmark.queries[query_id] for query_id in flagged["query_id"]]
-        asked = []
+        prompts = []
         for query, why in zip(queries, flagged["explanation"], strict=True):
-            gold = [benchmark.corpus[name] for name in benchmark.relevant(query.query_id)]
-            prompt = query_rewrite_prompt(query, gold, why)
-            asked.append(Request(prompt=prompt, read=read_query_rewrite, owner=query.query_id))
+            gold = map(benchmark.corpus.__getitem__, benchmark.relevant(query.query_id))
+            prompts.append(query_rewrite_prompt(query, gold, why))
+        replies = _ask(self.rewriter, queries, prompts, read_query_rewrite)
         rows = [
-            (query.query_id, query.text, reply.value or "", str(reply.failure or ""))
-            for query, reply in zip(queries, self.rewriter.ask(asked), strict=True)
+            (query.query_id, query.text, new or "", why)
+            for query, (new, why) in zip(queries, replies, strict=True)
         ]
         return pd.DataFrame(rows, columns=["query_id", "original", "question", "detail"])
+
+
+def _ask(
+    asker: StructuredAsker,
+    queries: Sequence[Query],
+    prompts: Iterable[Prompt],
+    read: Callable[[str], Any],  # Any: what it reads
+) -> list[tuple[Any, str]]:
+    """The parsed reply to each prompt, and why there is none."""
+    asked = [
+        Request(prompt=prompt, read=read, owner=query.query_id)
+        for query, prompt in zip(queries, prompts, strict=True)
+    ]
+    return [(reply.value, str(reply.failure or "")) for reply in asker.ask(asked)]
 
 
 def load_ambiguity_detector(
@@ -209,16 +221,145 @@ def with_rewritten_questions(benchmark: Benchmark, rewrites: pd.DataFrame) -> Be
     """Replaces the text of questions by `rewrites` (query_id, question). Questions whose rewrite is
     "" (unparsed) stay as they are, and so do ids, answers and labels.
 
-    Raises `VragError` for an unknown query.
+    Raises `KeyError` for an unknown query.
     """
-    pairs = list(zip(rewrites["query_id"], rewrites["question"], strict=True))
-    if unknown := [name for name, _ in pairs if name not in benchmark.queries]:
-        raise VragError(
-            f"with_questions: query {unknown[0]!r} is not in {benchmark.name}; take rewrites of"
-            " its own questions."
-        )
+    pairs = zip(rewrites["query_id"], rewrites["question"], strict=True)
     new = {name: words for name, words in pairs if words}
     texts = {name: replace(benchmark.queries[name], text=words) for name, words in new.items()}
     named = json.dumps([benchmark.fingerprint, "said anew", sorted(new.items())])
     fingerprint = hashlib.sha256(named.encode()).hexdigest()
     return replace(benchmark, fingerprint=fingerprint, queries={**benchmark.queries, **texts})
+
+
+LESS_CLEAR = "ambiguous − clear"
+REWRITTEN_MINUS_CLEAR = "rewritten − clear"
+REWRITTEN_MINUS_ORIGINAL = "rewritten − original"
+"""The three contrasts: two over pairs of questions, one of each question with itself."""
+CHECK = "check: oracle rewrite − clear"
+"""Label of `REWRITTEN_MINUS_CLEAR` where questions were made ambiguous at random and then restored:
+two random halves of the same questions, with expected difference 0.
+"""
+ORIGINAL, REWRITTEN = "original", "rewritten"
+_ARM = ["evidence_source", "dataset", "metric", "stratum", "model"]
+
+
+def detection_agreement(detections: pd.DataFrame) -> pd.DataFrame:
+    """Computes the agreement of each two detectors, over the questions of all data sets. Columns:
+    one, other, both (flagged by both), only_one, only_other, neither, value (Cohen's κ), ci_low,
+    ci_high, n, n_failed (pairs with an unparsed status, in none of the counts). Intervals are over
+    the groups of questions. With one detector there are no rows.
+    """
+    flags = detections.assign(value=detections["status"].map({AMBIGUOUS: 1.0, CLEAR: 0.0}))
+    keys = ["dataset", "query_id", "group"]
+    wide = flags.pivot(index=keys, columns="detector", values="value")
+    groups = wide.index.map("{0[0]}/{0[2]}".format)
+    rows = []
+    for one, other in combinations(detections["detector"].unique(), 2):
+        counts = wide[[one, other]].dropna().value_counts()
+        cells = [counts.get(pair, 0) for pair in product((1.0, 0.0), repeat=2)]
+        kappa = association(wide[one], wide[other], groups.to_series(), measure="kappa")
+        rows.append((one, other, *cells, *kappa))
+    columns = ["one", "other", "both", "only_one", "only_other", "neither"]
+    return pd.DataFrame(rows, columns=[*columns, *Estimate._fields])
+
+
+def match_clear_questions(
+    suite: Mapping[str, Benchmark],
+    detections: pd.DataFrame,
+    memorised: Mapping[str, Mapping[str, Collection[str]]] | None = None,
+    *,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Matches each ambiguous question with a clear one of the same data set. Columns: dataset,
+    ambiguous, clear, group and clear_group (of either question), words_apart.
+
+    `detections` are those of one detector. If `memorised` gives, by data set, the groups in each
+    model's training data (`trained_groups`), partners agree in that. Partners have the nearest
+    number of words, and are used once each; the ambiguous questions choose in an order by hash,
+    which also breaks ties. Those for which none is left have no pair. The paper calls its clear
+    questions "matched", or "random", without saying how.
+    """
+    rows = []
+    for dataset, benchmark in suite.items():
+        status = detections[detections["dataset"] == dataset].set_index("query_id")["status"]
+        groups = benchmark.groups
+        trained = (memorised or {}).get(dataset, {}).values()
+        length = {name: len(query.text.split()) for name, query in benchmark.queries.items()}
+        knows = {name: [groups[name] in of_model for of_model in trained] for name in length}
+        free = ordered(status.index[status == CLEAR], seed, "clear partner")
+        for name in ordered(status.index[status == AMBIGUOUS], seed, "ambiguous"):
+            alike = [other for other in free if knows[other] == knows[name]]
+            if not alike:
+                continue
+            apart = {other: abs(length[other] - length[name]) for other in alike}
+            partner = min(apart, key=apart.__getitem__)
+            free.remove(partner)
+            rows.append((dataset, name, partner, groups[name], groups[partner], apart[partner]))
+    columns = ["dataset", "ambiguous", "clear", "group", "clear_group", "words_apart"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def ambiguous_minus_clear(
+    values: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str]
+) -> pd.DataFrame:
+    """Computes the mean over ambiguous questions minus that over their clear partners: `by`, value,
+    ci_low, ci_high, n (pairs), n_failed, p.
+
+    `values` come from `per_query` (dataset, query_id, value, score_min and score_max, `by`). A pair
+    without a value on one side is in neither mean, and counted in n_failed; one without rows on
+    both sides, as in another stratum, is not counted. A data set without a pair has no rows.
+
+    The interval is over the groups of both sides (`cluster_difference`): a group may have questions
+    on either. Matching by length is ignored: a correlation of partners would only narrow the
+    interval.
+    """
+    scale = scale_of(values)
+    rows = []
+    for key, part in values.groupby(list(by), sort=False):
+        own = pairs[pairs["dataset"] == part["dataset"].iloc[0]]
+        if own.empty:
+            continue
+        value = part.drop_duplicates("query_id").set_index("query_id")["value"]
+        asked = own[own["clear"].isin(value.index) & own["ambiguous"].isin(value.index)]
+        sides = pd.DataFrame({name: asked[name].map(value) for name in ("ambiguous", "clear")})
+        both = sides.notna().all(axis=1)
+        counts = int(both.sum()), int((~both).sum())
+        numbers = [math.nan] * 4
+        if both.any():
+            groups = pd.concat([asked["group"][both], asked["clear_group"][both]])
+            known = sides[both].to_numpy(float).ravel(order="F")
+            is_ambiguous = np.arange(len(known)) < counts[0]
+            found = cluster_difference(known, groups, is_ambiguous, scale)
+            numbers = [found.value, *found.interval(), found.p_value()]
+        rows.append((*key, *numbers[:3], *counts, numbers[3]))
+    return pd.DataFrame(rows, columns=[*by, "value", "ci_low", "ci_high", "n", "n_failed", "p"])
+
+
+def ambiguity_contrasts(
+    judged: pd.DataFrame, detections: pd.DataFrame, pairs: pd.DataFrame, *, restored: bool = False
+) -> pd.DataFrame:
+    """Computes the three contrasts of every source of evidence, data set, stratum and model, in
+    points. Columns: evidence_source, dataset, metric, stratum, model, value, ci_low, ci_high, n
+    (pairs, or flagged questions), n_failed, p (of one test), contrast, baseline, unit, p_holm (of a
+    `CHECK`, for the number of checks).
+
+    `judged` are tables of `training_strata` with the columns evidence_source and version
+    (`ORIGINAL` or `REWRITTEN`), `detections` those of one detector, `pairs` come from
+    `match_clear_questions`. The first two contrasts follow Table 8, over pairs of different
+    questions; in the third a flagged question is compared with itself. With `restored`, where the
+    ambiguous questions were chosen at random and only their wording was put back, the second one is
+    called `CHECK`.
+    """
+    values = per_query(judged, by=["version", *_ARM])
+    after = CHECK if restored else REWRITTEN_MINUS_CLEAR
+    tables = []
+    for version, contrast in {ORIGINAL: LESS_CLEAR, REWRITTEN: after}.items():
+        found = ambiguous_minus_clear(values[values["version"] == version], pairs, by=_ARM)
+        tables.append(found.assign(contrast=contrast, baseline="clear"))
+    flagged = detections.loc[detections["status"] == AMBIGUOUS, ["dataset", "query_id"]]
+    both = values.merge(flagged, on=["dataset", "query_id"])
+    found = paired_differences(both, arm="version", by=_ARM, baseline=ORIGINAL)
+    found = found.drop(columns=["version", "p_holm"]).assign(contrast=REWRITTEN_MINUS_ORIGINAL)
+    table = to_percent(pd.concat([*tables, found], ignore_index=True))
+    checks = table["p"].where(table["contrast"] == CHECK)
+    return table.assign(p_holm=holm(checks.to_numpy(float)))

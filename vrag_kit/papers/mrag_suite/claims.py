@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -63,6 +64,7 @@ def example_answer(checked: pd.DataFrame) -> pd.Series:
 DRAWN_METRICS = ["faithfulness", "hallucination (RAGChecker)", "evidence utilization"]
 """The metrics that figures show, of `CLAIM_METRICS`."""
 _BY = ["dataset", "model", "setting"]
+_KEYS = ["dataset", "metric", "model"]
 
 
 def answer_metrics(answer: pd.Series) -> pd.DataFrame:
@@ -85,21 +87,19 @@ def label_sample(
     suite: Mapping[str, Benchmark],
     labels_dir: Path | str,
     seed: int,
-    *,
-    files: Sequence[str],
-    per_setting: int,
-    annotator: str,
+    labelling: Mapping[str, Any],  # a notebook's parameter: values of any type
 ) -> tuple[AnnotationPanel, pd.DataFrame, dict[str, dict[ClaimPair, EntailmentLabel]]]:
     """Samples `per_setting` answers of each model, data set and mode. Returns the panel in which
-    `annotator` labels those of the first data set (into `labels_dir`), the sample, and the labels
-    by annotator: of `files`, or the true ones if there are none.
+    the `annotator` labels those of the first data set (into `labels_dir`), the sample, and the
+    labels by annotator: of `files`, or the true ones if there are none. `labelling` has these keys.
     """
-    sample = annotation_sample(checked, per_setting, of_each=_BY, seed=seed)
+    sample = annotation_sample(checked, labelling["per_setting"], of_each=_BY, seed=seed)
     known = {"true labels": labels_from_verdicts(sample, sheets="true_sheet")}
     name, benchmark = next(iter(suite.items()))
-    part, file = sample[sample["dataset"] == name], Path(labels_dir) / f"{annotator}-claims.csv"
-    panel = label_claims(benchmark, part, file, annotator)
-    return panel, sample, read_annotator_labels(*files) or known
+    annotator = labelling["annotator"]
+    file = Path(labels_dir) / f"{annotator}-claims.csv"
+    panel = label_claims(benchmark, sample[sample["dataset"] == name], file, annotator)
+    return panel, sample, read_annotator_labels(*labelling["files"]) or known
 
 
 def mode_means(
@@ -110,28 +110,22 @@ def mode_means(
     fixed: pd.DataFrame,
 ) -> pd.DataFrame:
     """Computes `compare_label_sources` of `checked` and its `labelled` sample, in percent, by mode
-    and stratum, with the columns of `with_fixed`.
-    """
-    strata, known = (
-        training_strata(each, suite, models, every_pool=True) for each in (checked, labelled)
-    )
-    means = compare_label_sources(strata, known, by=[*_BY, "stratum"])
-    return to_percent(with_fixed(means, fixed))
-
-
-def with_fixed(means: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
-    """Adds to `means` of `compare_label_sources` the column measure (`metric_names`) and the column
-    by_construction: whether the true labels fix the value for any answer. Then nothing is
-    estimated: the interval is the value.
+    and stratum, with the column measure (`metric_names`) and the column by_construction: whether
+    the true labels fix the value for any answer. Then nothing is estimated: the interval is the
+    value.
 
     `fixed` has dataset, setting, family, metric, modality and value, as the synthetic suite's
     `fixed_means` gives them; without rows nothing is fixed. A mean that differs from its row is not
     fixed.
     """
+    strata, known = (
+        training_strata(each, suite, models, every_pool=True) for each in (checked, labelled)
+    )
+    means = compare_label_sources(strata, known, by=[*_BY, "stratum"])
     keys = ["dataset", "setting", *METRIC]
     always = means[keys].merge(fixed, how="left", on=keys)["value"].to_numpy(float)
-    means = means.assign(measure=metric_names(means))
-    return _fix(means, (means["label_source"] == "true") & np.isclose(means["value"], always))
+    is_fixed = (means["label_source"] == "true") & np.isclose(means["value"], always)
+    return to_percent(_fix(means.assign(measure=metric_names(means)), is_fixed))
 
 
 def _fix(table: pd.DataFrame, is_fixed: pd.Series) -> pd.DataFrame:
@@ -166,7 +160,7 @@ def mode_contrasts(checked: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
     excluded from the change to a mode that shows the same evidence as gold alone, as where there is
     no room for distractors. Rows without any question are dropped.
 
-    A change is fixed if both of its means are, by `fixed` (`with_fixed`), which must have no rows
+    A change is fixed if both of its means are, by `fixed` (`mode_means`), which must have no rows
     for labels that are not true: it is no hypothesis, and has no p.
     """
     answers = drop_same_documents(checked, GT_ONLY)
@@ -176,13 +170,8 @@ def mode_contrasts(checked: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
     values = values[values["modality"] == "all"].sort_values(
         list(orders), key=lambda column: column.map(orders[str(column.name)].index), kind="stable"
     )
-    changes = paired_differences(
-        values,
-        arm="setting",
-        by=["dataset", "metric", "model", "stratum"],
-        baseline=GT_ONLY,
-        repeats=["setting", "dataset", "metric", "model"],
-    )
+    arms: Any = {"arm": "setting", "baseline": GT_ONLY, "repeats": ["setting", *_KEYS]}
+    changes = paired_differences(values, by=[*_KEYS, "stratum"], **arms)
     changes = changes[changes["n"] > 0].drop(columns="p_holm")
     every = fixed[fixed["modality"] == "all"]
     means = every.assign(metric=metric_names(every)).set_index(["dataset", "metric", "setting"])
@@ -242,5 +231,5 @@ def with_published_names(means: pd.DataFrame) -> pd.DataFrame:
     gaps = [(MM_RAGCHECKER, *ours, name, "ours") for name, ours in IN_PLACE.items()]
     of_table_4 = pd.DataFrame(gaps, columns=[*METRIC, "published", "definition"])
     tables = [means.merge(names, on=["family", "metric"]), means.merge(of_table_4, on=METRIC)]
-    named = pd.concat(tables, ignore_index=True).drop(columns="metric")
-    return named.rename(columns={"published": "metric"})
+    named = pd.concat(tables, ignore_index=True)
+    return named.drop(columns="metric").rename(columns={"published": "metric"})

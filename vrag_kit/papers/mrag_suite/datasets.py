@@ -82,11 +82,10 @@ def sample_per_dataset(
 
 
 def published_range(paper: pd.DataFrame, by: Sequence[str] = ("dataset",)) -> pd.Series:
-    """Formats the range of the paper's models by `by`, "13.4 to 28.7, median 19.7 (6 models)";
+    """Formats the range of the paper's models by `by`, "13.4 to 28.7, median 19.7 (models: 6)";
     `paper` is a table of one metric, in percent.
     """
-    models = paper.groupby(list(by), sort=False).size().map(" ({} models)".format)
-    models = models.replace(" (1 models)", " (1 model)")
+    models = paper.groupby(list(by), sort=False).size().map(" (models: {})".format)
     return (format_spread(paper, by) + models).rename("reported, other data")
 
 
@@ -108,11 +107,9 @@ def describe_suite(suite: Mapping[str, Benchmark]) -> pd.DataFrame:
     of ambiguous questions are not in the data: their values are NaN. A mean of nothing is NaN.
     """
     tables = [_of_one(benchmark).assign(dataset=name) for name, benchmark in suite.items()]
-    reported = published("mrag_suite", 1)[["dataset", "metric", "value"]]
+    reported = published("mrag_suite", 1).rename(columns={"value": "published"})
     keys = ["dataset", "metric"]
-    table = pd.concat(tables, ignore_index=True).merge(
-        reported.rename(columns={"value": "published"}), how="left", on=keys
-    )
+    table = pd.concat(tables).merge(reported[[*keys, "published"]], how="left", on=keys)
     return table[[*keys, "value", "unit", "n", "published"]]
 
 
@@ -122,11 +119,10 @@ def _of_one(benchmark: Benchmark) -> pd.DataFrame:
     images = [benchmark.corpus[doc_id].image for doc_id in gold if doc_id in benchmark.corpus]
     sizes = [stored_size(image, image.data()) for image in images if image is not None]
     width, height = (pd.Series([each[side] for each in sizes], dtype=float) for side in (0, 1))
-    answers = (query.answers[0] for query in queries if query.answers)
-    asked, accepted = (
-        pd.Series([len(text.split()) for text in texts], dtype=float)
-        for texts in ((query.text for query in queries), answers)
-    )
+    lengths = [len(query.text.split()) for query in queries]
+    asked = pd.Series(lengths, dtype=float)
+    lengths = [len(query.answers[0].split()) for query in queries if query.answers]
+    accepted = pd.Series(lengths, dtype=float)
     rows = [
         ("n_full", len(queries), "questions", None),
         ("n_filtered", None, "questions", None),
@@ -151,20 +147,19 @@ def evidence_table(suite: Mapping[str, Benchmark]) -> pd.DataFrame:
 
 
 def _evidence(benchmark: Benchmark) -> dict[str, object]:
-    queries = list(benchmark.queries.values())
-    facts = pd.DataFrame([query.metadata for query in queries])
-    kinds = pd.Series([document.modality for document in benchmark.corpus.values()], dtype=object)
-    gold = pd.Series([len(benchmark.relevant(query.query_id)) for query in queries], dtype=float)
-    needs = facts["required_modality"]
+    facts = pd.DataFrame([query.metadata for query in benchmark.queries.values()])
+    kinds = [document.modality for document in benchmark.corpus.values()]
+    gold = pd.Series([len(benchmark.relevant(name)) for name in benchmark.queries], dtype=float)
+    needs = facts["required_modality"].value_counts()
     return {
-        "documents with an image": (kinds == "image").sum(),
-        "documents of text alone": (kinds == "text").sum(),
-        "questions that need an image": (needs == "image").sum(),
-        "questions that need a text": (needs == "text").sum(),
-        "questions that need both": (needs == "both").sum(),
+        "documents with an image": kinds.count("image"),
+        "documents of text alone": kinds.count("text"),
+        "questions that need an image": needs.get("image", 0),
+        "questions that need a text": needs.get("text", 0),
+        "questions that need both": needs.get("both", 0),
         "of two hops or more": (facts["hops"].dropna() > 1).sum() if facts["hops"].any() else "–",
         "with gold claims": facts["gold_claims"].map(bool).sum(),
-        "with options": sum(bool(query.choices) for query in queries),
+        "with options": sum(bool(query.choices) for query in benchmark.queries.values()),
         "without gold evidence": (gold == 0).sum(),
         "gold documents of a question, mean": round(gold.mean(), 1),
         "groups": f"{len(set(benchmark.groups.values())):,} {benchmark.groups_are}",

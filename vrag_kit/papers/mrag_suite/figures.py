@@ -4,10 +4,8 @@ two halves, and published rows against RAGChecker's definitions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Mapping
 from itertools import product
-from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -17,20 +15,17 @@ from matplotlib.lines import Line2D
 
 from vrag_kit.analysis.report_tables import TINY
 from vrag_kit.claims.checking import reference_answers
-from vrag_kit.claims.verdicts import UNPARSED
 from vrag_kit.papers.mrag_suite.datasets import metric_label
 from vrag_kit.papers.mrag_suite.modes import ARMS, mode_names
-from vrag_kit.papers.mrag_suite.sweep import CONTROLS, HELD_OUT, SELECTION
+from vrag_kit.papers.mrag_suite.prompts import CONTROLS, HELD_OUT, SELECTION
 from vrag_kit.plotting.diagnostics import confusion_plot
-from vrag_kit.plotting.images import Tile, document_tile
+from vrag_kit.plotting.images import Tile, document_tile, image_grid
 from vrag_kit.plotting.panels import Series, draw_interval, forest_plot
 from vrag_kit.plotting.style import (
-    DARK,
     GREY,
     LIGHT,
     MODEL,
     OUTCOME,
-    PAGE,
     REPORTED,
     SMALL,
     count_label,
@@ -45,20 +40,6 @@ def count_beyond(differences: pd.DataFrame) -> str:
     """Counts the 95 % intervals on either side of 0, for titles: "3 of 9 above 0, 1 below"."""
     above, below = (differences["ci_low"] > 0).sum(), (differences["ci_high"] < 0).sum()
     return f"{above} of {len(differences)} intervals above 0, {below} below"
-
-
-def fusion_title(gains: pd.DataFrame, names: Mapping[str, str]) -> str:
-    """Says of `fusion_gains` how many intervals of each baseline are on the side of 0 where most
-    are; rows of all data sets together are not counted.
-    """
-    parts = []
-    for baseline, part in gains[gains["dataset"] != "all"].groupby("baseline", sort=False):
-        above, below = (part["ci_low"] > 0).sum(), (part["ci_high"] < 0).sum()
-        word = "more" if above >= below else "less"
-        name = names.get(str(baseline), str(baseline))
-        parts.append(f"{word} than {name} in {max(above, below)} of {len(part)} searches")
-    more_first = sorted(parts, key=lambda each: each.startswith("less"))
-    return f"Fusion finds {', '.join(more_first) or 'nothing to compare'}"
 
 
 def own_metric_plot(table: pd.DataFrame, **look: Any) -> Figure:  # options of `forest_plot`
@@ -79,7 +60,10 @@ _PANELS = {
     "avg_answer_length": "Mean length of\nan answer (words)",
 }
 
-_REPORTED = "reported (Table 1, the paper's data)"
+
+def _key(label: str, color: str, marker: str = "o") -> Line2D:
+    """An entry of a legend."""
+    return Line2D([], [], color=color, marker=marker, linestyle="", label=label)
 
 
 def statistics_figure(statistics: pd.DataFrame) -> Figure:
@@ -99,16 +83,11 @@ def statistics_figure(statistics: pd.DataFrame) -> Figure:
         axis.xaxis.set_major_formatter("{x:,.0f}")
     axes[0].set_yticks(range(len(names)), names)
     axes[0].invert_yaxis()
-    sizes = statistics.loc[statistics["metric"] == "n_full", ["value", "published"]]
-    (low, high), (least, most) = sizes.agg(["min", "max"]).T.to_numpy()
-    title = f"A data set holds {low:,.0f} to {high:,.0f} questions"
-    if least == least:  # NaN where the paper has none of them
-        title += f", the paper's {least:,.0f} to {most:,.0f}"
-    handles = [
-        Line2D([], [], color=MODEL[0], marker="o", ls="", label="these data sets"),
-        Line2D([], [], color=REPORTED, marker="D", ls="", fillstyle="none", label=_REPORTED),
-    ]
+    sizes = statistics.loc[statistics["metric"] == "n_full", "value"]
+    title = f"A data set holds {sizes.min():,.0f} to {sizes.max():,.0f} questions"
     caption = "Widths are means over gold images, lengths over questions; n is in the table."
+    handles = [_key("these data sets", MODEL[0])]
+    handles.append(_key("reported (Table 1, the paper's data)", REPORTED, "D"))
     set_caption(figure, title, caption, handles)
     return figure
 
@@ -143,19 +122,13 @@ def sweep_figure(sweep: pd.DataFrame, title: str, caption: str) -> Figure:
         axis.grid(visible=False)
         axis.set_title(f"{name} ({metric_label(table['metric'].iloc[0])})")
     axes[0].set_ylabel("Rank of the prompt (1: highest mean)")
-    labels = {_SELECTED: "prompt selected on the selection half", REPORTED: "other prompts"}
-    handles = [Line2D([], [], color=hue, marker="o", label=each) for hue, each in labels.items()]
-    set_caption(figure, title, caption, handles)
+    handles = [_key("prompt selected on the selection half", _SELECTED)]
+    set_caption(figure, title, caption, [*handles, _key("other prompts", REPORTED)])
     return figure
 
 
 _VERDICTS = {1.0: "entails", 0.0: "neutral", -1.0: "contradicts"}
-_LOOKS = {
-    "entails": (OUTCOME["correct"], "white"),
-    "neutral": (LIGHT, DARK),
-    "contradicts": (OUTCOME["incorrect"], "white"),
-    "unparsed": ("white", DARK),
-}
+_FRAMES = {"entails": OUTCOME["correct"], "contradicts": OUTCOME["incorrect"]}
 
 
 def checked_answer(benchmark: Benchmark, answer: pd.Series) -> tuple[Figure, pd.DataFrame]:
@@ -167,59 +140,31 @@ def checked_answer(benchmark: Benchmark, answer: pd.Series) -> tuple[Figure, pd.
     sheet = answer["sheet"]
     query = benchmark.queries[sheet.query_id]
     reference = " | ".join(reference_answers(query))
-    heads = [Tile(None, "question", query.text)]
-    heads += [Tile(None, "reference answer", shorten(reference, 110, placeholder=" …"))]
-    for item in sheet.items:
-        tile = document_tile(benchmark, sheet.query_id, item.doc_id)
-        text = benchmark.corpus[item.doc_id].text or ""  # texts of one species differ at their end
-        end = f"… {' '.join(text.split()[-12:])}"
-        heads.append(replace(tile, below=end) if tile.below and text else tile)
-    columns = ["accepted answers", *(item.doc_id for item in sheet.items)]
-    cells = product(sheet.claims, columns)
+    documents = [item.doc_id for item in sheet.items]
+    cells = product(sheet.claims, ["accepted answers", *documents])
     table = pd.DataFrame(cells, columns=["claim", "doc_id"])
     for name, of in (("verdict", sheet), ("true_label", answer["true_sheet"] or sheet)):
         scores = of.verdicts[: len(sheet.claims)].ravel()
         table[name] = [_VERDICTS.get(score, "unparsed") for score in scores.tolist()]
-    table = table.assign(**answer[["dataset", "query_id", "model", "setting"]])
-    figure = _draw_matrix(heads, table)
+    heads = [Tile(None, "question", query.text), Tile(None, "reference answer", reference)]
+    heads += [document_tile(benchmark, sheet.query_id, each, "document") for each in documents]
+    rows = {"": heads}
+    for claim, verdicts in table.groupby("claim", sort=False):
+        tiles = [_verdict_tile(cell) for cell in verdicts.to_dict("records")]
+        rows[f"claim {len(rows)}"] = [Tile(None, "", str(claim)), *tiles]
     right = (table["verdict"] == table["true_label"]).sum()
     title = f"the checker is right in {right} of {len(table)} verdicts on one answer"
-    caption = f"{answer['dataset']}, model {answer['model']}, which answered: “{answer['answer']}”"
-    caption += f" Reference answer: “{reference}” The true label follows from the species shown; a"
-    caption += " document about another species is neutral."
-    set_caption(figure, title, caption)
-    return figure, table
+    caption = f"""{answer["dataset"]}, model {answer["model"]}, which answered: “{answer["answer"]}”
+    Frames: blue if the reference answer or document entails the claim, red if it contradicts it.
+    The true label follows from the species shown; a document about another species is neutral."""
+    figure = image_grid(rows, height=1.2, title=title, caption=caption)
+    return figure, table.assign(**answer[["dataset", "query_id", "model", "setting"]])
 
 
-def _draw_matrix(heads: Sequence[Tile], table: pd.DataFrame) -> Figure:
-    """Verdicts below the heads of their columns, of which the first is that of the claims."""
-    claims, room = table["claim"].unique(), PAGE / (len(heads) + 1)
-    small = {**_MIDDLE, "fontsize": SMALL}
-    widths, heights = [2, *[1] * (len(heads) - 1)], [2.2, *[1] * len(claims)]
-    height = 1.6 + 0.7 * len(claims)
-    figure, axes = new_figure(
-        1 + len(claims), len(heads), height=height, width_ratios=widths, height_ratios=heights
-    )
-    for axis in axes.flat:
-        axis.set(xticks=[], yticks=[])
-        axis.grid(visible=False)
-        axis.spines[:].set_visible(False)
-    for axis, head in zip(axes[0], heads, strict=True):
-        if head.image:
-            axis.imshow(np.asarray(head.image.open()))
-            axis.set_anchor("N")
-        words = fit(head.below, 2 * room if axis is axes[0][0] else room)
-        axis.text(0.5, 1, words, transform=axis.transAxes, **small | {"va": "top"})
-        axis.set_title(head.title or "distractor", fontsize=SMALL, loc="center")
-    for place, (axis, claim) in enumerate(zip(axes[1:, 0], claims, strict=True), start=1):
-        axis.text(0.5, 0.5, fit(f"Claim {place}: {claim}", 2 * room), **small)
-    for axis, cell in zip(axes[1:, 1:].flat, table.to_dict("records"), strict=True):
-        wrong = cell["verdict"] != cell["true_label"]
-        words = cell["verdict"] + f"\n(true:\n{cell['true_label']})" * wrong
-        background, color = _LOOKS[cell["verdict"]]
-        axis.set_facecolor(background)
-        axis.text(0.5, 0.5, words, color=color, **small)
-    return figure
+def _verdict_tile(cell: Mapping[Hashable, Any]) -> Tile:  # a row of a table: any values
+    wrong = cell["verdict"] != cell["true_label"]
+    words = cell["verdict"] + f"\n(true: {cell['true_label']})" * wrong
+    return Tile(None, "", words, _FRAMES.get(cell["verdict"], LIGHT))
 
 
 _DRAWN = {
@@ -274,30 +219,19 @@ def count_contained(means: pd.DataFrame, source: str) -> str:
 
 
 def checker_plot(counts: pd.DataFrame) -> Figure:
-    """Draws `confusion_counts` about images, a matrix for each mode. "Unparsed" is left out where
-    all verdicts are parsed.
-    """
-    images = counts[counts["evidence_kind"] == "image"]
-    parsed = images["checker_label"] != UNPARSED
-    drawn = images if images.loc[~parsed, "n"].any() else images[parsed]
+    """Draws `confusion_counts` about images, a matrix for each mode."""
+    images = counts[counts["evidence_kind"] == "image"].replace("CONTRADICTION", "CONTRA-\nDICTION")
     right = images.loc[images["true_label"] == images["checker_label"], "n"].sum()
     matrices = {
         ARMS[str(mode)]: part.pivot_table("n", "true_label", "checker_label", sort=False)
-        for mode, part in drawn.replace(_SHORT).groupby("setting", sort=False)
+        for mode, part in images.groupby("setting", sort=False)
     }
-    return confusion_plot(
-        matrices,
-        truth="True label",
-        predicted="Checker's verdict",
-        unit="verdicts",
-        title=f"the checker is right in {right:,} of {images['n'].sum():,} verdicts about images",
-        caption="Right: on the diagonal.",
-    )
+    look = {"truth": "True label", "predicted": "Checker's verdict", "unit": "verdicts"}
+    title = f"the checker is right in {right:,} of {images['n'].sum():,} verdicts about images"
+    return confusion_plot(matrices, **look, title=title, caption="Right: on the diagonal.")
 
 
-_SHORT = {"ENTAILMENT": "entails", "NEUTRAL": "neutral", "CONTRADICTION": "contra-\ndicts"}
 _METRICS = {"H": "hallucination", "F": "faithfulness", "SK": "self-knowledge", "P": "precision"}
-_HOLDS = {True: (GREY, "obeys the definition"), False: (OUTCOME["incorrect"], "violates it")}
 
 
 def inequality_figure(rows: pd.DataFrame) -> Figure:
@@ -311,21 +245,10 @@ def inequality_figure(rows: pd.DataFrame) -> Figure:
     counts = {table: f"{n} of {count}" for table, n, count in every.itertuples()}
     panels = rows.groupby("inequality", sort=False)
     figure, axes = new_figure(1, len(panels), height=3.1, sharey=True, sharex=True)
-    palette = {holds: color for holds, (color, _) in _HOLDS.items()}
+    look: dict[str, Any] = {"palette": {True: GREY, False: OUTCOME["incorrect"]}, "orient": "h"}
+    look |= {"jitter": 0.3, "size": 3, "order": list(counts), "legend": False}
     for axis, (name, part) in zip(axes[0], panels, strict=True):
-        sns.stripplot(
-            part,
-            x="excess",
-            y="table",
-            hue="holds",
-            palette=palette,
-            jitter=0.3,
-            size=3,
-            order=list(counts),
-            orient="h",
-            legend=False,
-            ax=axis,
-        )
+        sns.stripplot(part, x="excess", y="table", hue="holds", ax=axis, **look)
         words = " ".join(_METRICS.get(word, word) for word in str(name).split())
         count = f"{(~part['holds']).sum()} of {len(part)} rows violate"
         axis.set_title(fit(f"{words.replace('at most', '≤')}\n{count}", 1.55, 8))
@@ -335,12 +258,10 @@ def inequality_figure(rows: pd.DataFrame) -> Figure:
     figure.supxlabel("Points above what the definitions allow", fontsize=8)
     labels = [f"Table {table}\n{count} rows\nviolate" for table, count in counts.items()]
     axes[0][0].set_yticks(range(len(labels)), labels)
-    handles = [
-        Line2D([], [], color=color, marker=".", linestyle="", label=f"a row that {words}")
-        for color, words in _HOLDS.values()
-    ]
     tables = ", ".join(f"{count} rows of Table {table}" for table, count in counts.items())
     caption = "A dot is a row. At the left: the rows that violate any definition."
     title = f"RAGChecker's definitions are violated by {tables} of the MRAG-Suite paper"
+    handles = [_key("a row that obeys the definition", GREY, ".")]
+    handles.append(_key("a row that violates it", OUTCOME["incorrect"], "."))
     set_caption(figure, title, caption, handles)
     return figure

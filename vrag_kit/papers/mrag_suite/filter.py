@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,6 @@ from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.judging.scale import scale_of
-from vrag_kit.log import logger
 from vrag_kit.tables import read_csv_rows
 from vrag_kit.types import Benchmark, Query, ordered
 from vrag_kit.workspace import path as project_path
@@ -37,7 +37,8 @@ OUTCOMES = {
     EASY: "dropped, step 2: easiest of its domain",
 }
 """Maps the fate of a question to its name in figures."""
-_VALUES = ("domain", "hops", "required_modality", "success_rate")
+_MARKS = ("domain", "hops", "required_modality")
+_VALUES = (*_MARKS, "success_rate")
 _YES_NO = ("yes", "no")
 _ARTICLES = ("a", "an", "the")
 
@@ -57,14 +58,12 @@ class FilterRules:
 
     def __post_init__(self) -> None:
         """Raise `VragError` for values out of range."""
-        if self.min_votes < 1:
-            raise VragError(f"min_votes is {self.min_votes}; expected 1 or more.")
-        if self.min_confidence is not None and not 0 <= self.min_confidence < 1:
+        shares = [self.min_confidence or 0.0, self.drop_share]
+        if self.min_votes < 1 or not 0 <= min(shares) <= max(shares) < 1:
             raise VragError(
-                f"min_confidence is {self.min_confidence}; expected 0 to below 1, or null."
+                f"{self}: expected min_votes of 1 or more, and min_confidence (or null) and"
+                " drop_share from 0 to below 1."
             )
-        if not 0 <= self.drop_share < 1:
-            raise VragError(f"drop_share is {self.drop_share}; expected 0 to below 1.")
 
 
 def filter_decisions(
@@ -93,10 +92,9 @@ def filter_decisions(
         knows &= first["confidence"] > rules.min_confidence
     votes = knows.groupby(first["query_id"]).sum()
     queries = benchmark.queries.values()
-    table = pd.DataFrame({"query_id": list(benchmark.queries)})
-    for name, unknown in (("domain", ""), ("hops", None), ("required_modality", "")):
-        table[name] = [query.metadata.get(name, unknown) for query in queries]
-    table = table.astype({"hops": "Int64"}).assign(
+    rows = [(*map(query.metadata.get, _MARKS), query.query_id) for query in queries]
+    table = pd.DataFrame(rows, columns=[*_MARKS, "query_id"]).astype({"hops": "Int64"})
+    table = table.fillna({"domain": "", "required_modality": ""}).assign(
         votes=table["query_id"].map(votes).fillna(0).astype(int),
         models=closed_book["model"].nunique(),
         success_rate=table["query_id"].map(success),
@@ -115,8 +113,7 @@ def without_dropped(suite: Mapping[str, Benchmark], file: Path | str) -> dict[st
     """Returns the data sets without the questions in `file`, the filtered split. `file` is as
     written by `write_dropped`, with the column dataset. "": all questions.
 
-    Prints how many are left. Raises `VragError` for a file that cannot be read, and for a data set
-    without any question left.
+    Raises `VragError` for a file that cannot be read.
     """
     if not file:
         return dict(suite)
@@ -129,11 +126,7 @@ def without_dropped(suite: Mapping[str, Benchmark], file: Path | str) -> dict[st
     left = {}
     for name, benchmark in suite.items():
         keep = [each for each in benchmark.queries if (name, each) not in dropped]
-        if not keep:
-            raise VragError(f"{file}: found all questions of {name} among the dropped ones.")
         left[name] = benchmark.subset(keep)
-    counts = [f"{len(left[name].queries)} of {len(suite[name].queries)} {name}" for name in suite]
-    logger.info(f"kept by the filter: {', '.join(counts)}")
     return left
 
 
@@ -142,9 +135,8 @@ def write_dropped(decisions: pd.DataFrame, file: Path | str) -> None:
     Raises `OSError` if the file cannot be written.
     """
     dropped = decisions[decisions["dropped"]].drop(columns="dropped")
-    write_file(
-        project_path(file), dropped.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    )
+    form: dict[str, Any] = {"index": False, "float_format": "%.6g", "lineterminator": "\n"}
+    write_file(project_path(file), dropped.to_csv(**form))
 
 
 def answer_in_question(query: Query) -> bool:
@@ -213,25 +205,16 @@ def filter_controls(
     would be falsely certain; 0 to 0 if nothing is dropped. The random drop has the filter's number
     of questions of each domain; value is the mean over `DRAWS` drops, near 0 by construction, and
     the interval holds 95 % of them: the effect of chance for a drop of this size. Questions without
-    a score count in n_failed and in no mean. If fewer other models are left than `min_votes`, or no
+    a score count in n_failed and in no mean. If fewer models are left than `min_votes`, or no
     question with a score is kept, as in a memorised stratum, value is NaN and n is 0. Raises
-    `VragError` if no question at all is kept, all models together are too few, or a model has
-    answers in several arms.
+    `VragError` if no question at all is kept, or a model has answers in several arms.
     """
     rules = rules or FilterRules()
     rows: list[tuple[object, ...]] = []
     for name, table in judged.groupby("dataset", sort=False):
         book, benchmark = closed_book[closed_book["dataset"] == name], suite[str(name)]
         if (table.groupby("model")[["setting", "k"]].nunique() > 1).any(axis=None):
-            raise VragError(
-                f"filter_controls: a model was asked about {name} in several arms; take those of"
-                " one setting and k."
-            )
-        if book["model"].nunique() < rules.min_votes:
-            raise VragError(
-                "filter_controls: fewer models answered without evidence than votes asks for. Name"
-                " more filter_models, or ask for fewer votes."
-            )
+            raise VragError(f"filter_controls: a model was asked about {name} in several arms.")
         decisions = filter_decisions(benchmark, book, rules)
         if decisions["dropped"].all():
             raise VragError(
@@ -239,19 +222,18 @@ def filter_controls(
                 " for more votes or confidence, or a smaller drop_share."
             )
         metric = table["metric"].iloc[0]
-        for stratum, of_stratum in per_query(table, by=["stratum", "model"]).groupby(
-            "stratum", sort=False
-        ):
+        values = per_query(table, by=["stratum", "model"])
+        for stratum, of_stratum in values.groupby("stratum", sort=False):
             asked = decisions[decisions["query_id"].isin(of_stratum["query_id"])]
             drops = [_random_drop(asked, seed, draw) for draw in range(DRAWS)]
             for model, part in of_stratum.groupby("model", sort=False):
                 known = part.dropna(subset="value").reset_index(drop=True)
-                changes = {FILTERED: _change(known, decisions, seed), LEFT_OUT: _NOTHING}
                 others = book[book["model"] != model]
-                if others["model"].nunique() >= rules.min_votes:
-                    without = filter_decisions(benchmark, others, rules)
-                    changes[LEFT_OUT] = _change(known, without, seed)
-                changes[AT_RANDOM] = _by_chance(known, drops)
+                changes = {
+                    FILTERED: _filter_change(known, benchmark, book, rules, seed),
+                    LEFT_OUT: _filter_change(known, benchmark, others, rules, seed),
+                    AT_RANDOM: _by_chance(known, drops),
+                }
                 counts = len(known), len(part) - len(known)
                 for control, change in changes.items():
                     rows.append((name, stratum, model, control, metric, *change, *counts))
@@ -260,18 +242,23 @@ def filter_controls(
     return to_percent(pd.DataFrame(rows, columns=columns).assign(baseline=ALL))
 
 
-def _change(known: pd.DataFrame, decisions: pd.DataFrame, seed: int) -> _Change:
-    """The mean over what stays minus the mean over all, with its interval over groups."""
+def _filter_change(
+    known: pd.DataFrame, benchmark: Benchmark, book: pd.DataFrame, rules: FilterRules, seed: int
+) -> _Change:
+    """The mean over what the filter keeps minus the mean over all, with its interval over groups;
+    nothing if too few models vote.
+    """
+    if book["model"].nunique() < rules.min_votes:
+        return _NOTHING
+    decisions = filter_decisions(benchmark, book, rules)
     stays = ~known["query_id"].isin(decisions.loc[decisions["dropped"], "query_id"])
     if not stays.any():
         return _NOTHING
+    if stays.all():
+        return 0.0, 0.0, 0.0, len(stays)
     cells = {"kept": known["value"] * stays, "n_kept": stays, "all": known["value"], "n": 1.0}
     sums = pd.DataFrame(cells).groupby(known["group"].astype(str)).sum().to_numpy(float)
     change = cluster_bootstrap(sums, _mean_change, seed=seed, resamples=_RESAMPLES)
-    if len(sums) == 1 or not np.ptp(known["value"]):
-        change = (change[0], np.nan, np.nan)
-    elif stays.all():
-        change = (0.0, 0.0, 0.0)
     return *change, int(stays.sum())
 
 

@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
@@ -155,14 +154,13 @@ def drop_same_documents(answers: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """Drops the answers that were shown the same documents, in any order, as the answer to that
     question in the setting `baseline`: they say nothing about a difference from it.
     """
-    documents = answers["doc_ids"].map(frozenset)
-    keys = pd.MultiIndex.from_frame(answers[["dataset", "model", "query_id"]])
-    is_baseline = (answers["setting"] == baseline).to_numpy()
-    first = dict(zip(keys[is_baseline], documents[is_baseline], strict=True))
-    pairs = zip(keys, documents, strict=True)
-    same = [bool(each) and each == first.get(key) for key, each in pairs]
-    kept: pd.DataFrame = answers[is_baseline | ~np.array(same, bool)]
-    return kept
+    keys = ["dataset", "model", "query_id"]
+    documents = answers[keys].assign(shown=answers["doc_ids"].map(frozenset))
+    is_baseline = answers["setting"] == baseline
+    first = documents[is_baseline].set_index(keys)["shown"]
+    before = pd.MultiIndex.from_frame(documents[keys]).map(first.to_dict())
+    same = documents["shown"].map(bool) & (documents["shown"] == before)
+    return answers[is_baseline | ~same]
 
 
 def strata_or_pooled(table: pd.DataFrame) -> pd.DataFrame:
@@ -222,16 +220,14 @@ class SuiteEvidence:
         """Returns contexts with gold documents only, in the order of the labels, at most k of each
         modality: one per query that has any, in the setting "gt_only".
         """
-        contexts = []
+        contexts, k = [], sum(self.k.values())
         for query_id in benchmark.queries:
             gold: dict[str, list[DocId]] = defaultdict(list)
             for doc_id in benchmark.relevant(query_id):
                 gold[benchmark.corpus[doc_id].modality].append(doc_id)
             shown = tuple(chain.from_iterable(gold[each][: self.k[each]] for each in MODALITIES))
-            if shown:
-                k = sum(self.k.values())
-                contexts.append(Context(query_id=query_id, setting=GT_ONLY, k=k, doc_ids=shown))
-        return contexts
+            contexts.append(Context(query_id=query_id, setting=GT_ONLY, k=k, doc_ids=shown))
+        return [context for context in contexts if context.doc_ids]
 
     def sample(self, benchmark: Benchmark) -> Benchmark:
         """Samples questions with gold evidence; a larger sample contains a smaller one."""

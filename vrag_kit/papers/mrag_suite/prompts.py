@@ -1,5 +1,9 @@
 """Parts of the paper's prompts (Tables 10 to 12), the twelve prompts of its sweep, and their
 templates: images and passages, then the question; the layout is ours.
+
+In the sweep (Table 6) the best prompt is selected on one half of the groups and reported on the
+other, as the best of twelve is biased where it was selected. Each prompt is also tested against the
+mean of all, on all questions.
 """
 
 from __future__ import annotations
@@ -13,13 +17,16 @@ from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.analysis.comparisons import paired_differences
+from vrag_kit.analysis.estimates import cluster_means
+from vrag_kit.analysis.means import per_query, to_percent
 from vrag_kit.errors import VragError
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.generation.prompts import PARSERS, PromptSet, read_prompts
 from vrag_kit.judging import SHARES, Rubric, UnparsedError, Verdict
 from vrag_kit.judging.rubric import one_line
 from vrag_kit.papers.published import published
-from vrag_kit.types import Query
+from vrag_kit.types import Query, ordered
 
 _DATA = json.loads(Path(__file__).with_name("prompts.json").read_text(encoding="utf-8"))
 INIT: dict[str, str] = _DATA["init"]
@@ -34,8 +41,6 @@ SETTINGS = ("zero_shot", "image", "text", "both", "top_k", *MODES)
 """Settings, all with the same template; evidence that is not shown is not announced."""
 LAYOUT = "paper"
 """Name of the layout of `suite_prompts` in a sweep, as opposed to a model's training prompt."""
-ANSWERS = ("short", "long")
-"""Kinds of answer: both are requested at once, and each can be parsed from the same reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +63,8 @@ class PromptDesign:
         return INIT[self.init].replace("<DOMAIN>", domain)
 
 
-PROMPTS: dict[str, PromptDesign] = {
-    str(PromptDesign(*parts)): PromptDesign(*parts) for parts in product(INIT, EXAMPLES, SWEPT)
-}
+_DESIGNS = {"-".join(parts): PromptDesign(*parts) for parts in product(INIT, EXAMPLES, REASONING)}
+PROMPTS = {name: design for name, design in _DESIGNS.items() if design.reasoning in SWEPT}
 """Maps the names of the sweep's twelve prompts to their designs; the paper's nicknames clash (Table
 6 has some that Table 11 does not, and Table 11 maps expert3 to ex6).
 """
@@ -70,39 +74,28 @@ def prompt_design(name: str) -> PromptDesign:
     """Returns the design of this name, also for the four reasoning patterns outside of the sweep
     ("plain-ex1-verify"). Raises `VragError` for any other.
     """
-    parts, known = name.split("-"), (INIT, EXAMPLES, REASONING)
-    if len(parts) != 3 or any(part not in of for part, of in zip(parts, known, strict=True)):
-        raise VragError(
-            f"prompt is {name!r}; expected one of {', '.join(PROMPTS)}, or another of"
-            f" {', '.join(REASONING)} at its end."
-        )
-    return PromptDesign(*parts)
+    if name not in _DESIGNS:
+        raise VragError(f"prompt is {name!r}; expected one of {', '.join(_DESIGNS)}.")
+    return _DESIGNS[name]
 
 
 def prompt_parts_table(prompts: Sequence[str]) -> pd.DataFrame:
     """Returns the parts of these prompts: the column words, by part ("opens", "style", "reasoning")
     and name. Raises as `prompt_design` does.
     """
-    designs = [prompt_design(name) for name in prompts]
-    used = {
-        "opens": {each.init: INIT[each.init] for each in designs},
-        "style": {each.example: EXAMPLES[each.example] for each in designs},
-        "reasoning": {each.reasoning: REASONING[each.reasoning] for each in designs},
-    }
-    parts = {part: pd.Series(words) for part, words in used.items()}
-    return pd.concat(parts).rename_axis(["part", "name"]).to_frame("words")
+    used = "-".join(str(prompt_design(name)) for name in prompts).split("-")
+    parts = {"opens": INIT, "style": EXAMPLES, "reasoning": REASONING}
+    table = pd.concat({part: pd.Series(words) for part, words in parts.items()})
+    table = table[table.index.isin(used, level=1)]
+    return table.rename_axis(["part", "name"]).to_frame("words")
 
 
 def domain_of(dataset: str) -> str:
-    """Returns Table 1's domain of a data set, by its name in `DATASETS`; raises `VragError` for
+    """Returns Table 1's domain of a data set, by its name in `DATASETS`; raises `KeyError` for
     another.
     """
-    domains = published("mrag_suite", 1, metric="n_full").set_index("dataset")["domain"]
-    if dataset not in domains.index:
-        raise VragError(
-            f"the paper names no domain of {dataset!r}; expected one of {', '.join(domains.index)}."
-        )
-    return str(domains[dataset])
+    rows = published("mrag_suite", 1, metric="n_full").set_index("dataset")
+    return str(rows["domain"][dataset])
 
 
 def suite_prompts(
@@ -114,22 +107,17 @@ def suite_prompts(
     options: bool = False,
 ) -> PromptSet:
     """Returns one of `PROMPTS`, for an expert in `domain` (`domain_of`), that requests a short and
-    a long answer on two labelled lines; `answer` selects the one to parse.
+    a long answer on two labelled lines; `answer` ("short", "long") selects the one to parse.
 
     Images come before texts (Table 10), the question's own first. With `captions` each image's
     text, such as a caption or a page's content, is shown below it, and every image needs one; with
-    `options` a question's options. Raises `VragError` for an unknown prompt or answer.
+    `options` a question's options. Raises `VragError` for an unknown prompt, `KeyError` for an
+    unknown answer.
     """
     design = prompt_design(prompt)
-    if answer not in ANSWERS:
-        raise VragError(f"answer is {answer!r}; expected one of {', '.join(ANSWERS)}.")
-    values: dict[str, str | bool] = {
-        "opening": design.opening(domain),
-        "example": EXAMPLES[design.example],
-        "reasoning": REASONING[design.reasoning],
-        "captions": captions,
-        "options": options,
-    }
+    values: dict[str, str | bool] = {"captions": captions, "options": options}
+    values |= {"opening": design.opening(domain), "example": EXAMPLES[design.example]}
+    values["reasoning"] = REASONING[design.reasoning]
     template = _LAYOUT.with_values(values).template("layout")
     return PromptSet(
         templates={prompt: replace(template, name=prompt)},
@@ -210,3 +198,77 @@ def with_confidence(answers: pd.DataFrame) -> pd.DataFrame:
     words = parts["answer"].str.strip().astype(object)
     words = words.where(parts["answer"].notna(), answers["answer"])
     return answers.assign(answer=words, confidence=parts["confidence"].astype(float))
+
+
+SELECTION, HELD_OUT = "selection", "held_out"
+TRAINED = "training prompt (control)"
+NO_EVIDENCE = "no evidence (control)"
+CONTROLS = (TRAINED, NO_EVIDENCE)
+"""Control arms with an effect that a test should find: the prompt that an answerer was trained
+with, alone, over the same evidence; and the same without any evidence. Neither is ever selected,
+nor in the mean of the prompts.
+"""
+MEAN = "mean of the prompts"
+"""Baseline of each prompt's test."""
+
+
+def split_groups(groups: Sequence[str] | pd.Series, *, seed: int = 0) -> dict[str, str]:
+    """Maps each group to "selection" or "held_out": the first half of the groups in an order by
+    hash, and the rest, which may be one more. Raises `VragError` for fewer than two.
+    """
+    names = ordered(dict.fromkeys(map(str, groups)), seed, "halves of the sweep")
+    if len(names) < 2:
+        raise VragError(
+            f"split_groups: {len(names)} group cannot be halved; choosing and reporting on the same"
+            " questions would be too good. Take questions of several groups."
+        )
+    half = len(names) // 2
+    return {name: SELECTION if place < half else HELD_OUT for place, name in enumerate(names)}
+
+
+def prompt_sweep(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
+    """Computes each prompt's mean on both halves of a data set's groups, in percent: dataset,
+    metric, prompt, half, value, ci_low, ci_high, n, n_failed, unit, selected.
+
+    `judged` comes from `judge_suite`, with the column prompt. Values are means over models, as
+    in Table 6, only for questions with a value for each prompt; n_failed counts the others of both
+    halves. The selected prompt of a data set has the highest mean on the selection half, the first
+    in case of ties, and is none of `CONTROLS`. Raises `VragError` as `split_groups` does.
+    """
+    tables = []
+    for _, of_dataset in judged.groupby("dataset", sort=False):
+        values, failed = _complete(per_query(of_dataset, by=["dataset", "metric", "prompt"]))
+        halves = values["group"].astype(str).map(split_groups(of_dataset["group"], seed=seed))
+        by = ["dataset", "metric", "prompt", "half"]
+        means = cluster_means(values.assign(half=halves), by).assign(n_failed=failed)
+        candidates = means[(means["half"] == SELECTION) & ~means["prompt"].isin(CONTROLS)]
+        best = candidates["prompt"].iloc[candidates["value"].to_numpy().argmax()]
+        tables.append(means.assign(selected=means["prompt"] == best))
+    return to_percent(pd.concat(tables, ignore_index=True))
+
+
+def prompt_gains(judged: pd.DataFrame) -> pd.DataFrame:
+    """Computes the gain of each prompt over the mean of all but `CONTROLS` on the same questions of
+    each data set, in points: prompt, dataset, metric, stratum, value, ci_low, ci_high, n, n_failed,
+    p, baseline, p_holm, unit, model (all names if there are several, as values are means over
+    them).
+
+    `judged` is as in `prompt_sweep`, with the column stratum (`training_strata`). All questions
+    with a value for each prompt count, as nothing is selected; p_holm corrects for all prompts of a
+    data set and stratum.
+    """
+    by = ["dataset", "metric", "stratum"]
+    values, _ = _complete(per_query(judged, by=["prompt", *by]))
+    same = [*by, "query_id", "group", "score_min", "score_max"]
+    candidates = values[~values["prompt"].isin(CONTROLS)]
+    mean = candidates.groupby(same, sort=False)["value"].mean().reset_index()
+    both = pd.concat([values, mean.assign(prompt=MEAN)], ignore_index=True)
+    gains = paired_differences(both, arm="prompt", by=by, baseline=MEAN, repeats=["prompt"])
+    return to_percent(gains.assign(model=" and ".join(judged["model"].unique())))
+
+
+def _complete(values: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """The values of questions that have one with every prompt, and how many have not."""
+    queries = values.groupby(["dataset", "query_id"])["value"]
+    is_whole = queries.transform("count") == queries.transform("size")
+    return values[is_whole], values.loc[~is_whole, "query_id"].nunique()
