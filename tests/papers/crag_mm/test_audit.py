@@ -13,7 +13,7 @@ import pytest
 
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers import published
-from vrag_kit.papers.audit import audit_summary, contradictions
+from vrag_kit.papers.audit import audit_summary
 from vrag_kit.papers.crag_mm.audit import independent_turns_early_stop
 
 TABLES = paper.audit.published_tables()
@@ -29,16 +29,6 @@ def counts(checks: pd.DataFrame, check: str) -> list[int]:
     return audit_summary(checks).loc[check].iloc[1:].tolist()
 
 
-@pytest.mark.slow
-def test_three_rows_do_not_add_up_to_100_beyond_rounding(checks: pd.DataFrame) -> None:
-    assert counts(checks, "shares add up to 100") == [84, 30, 0, 3]
-    assert found(checks, "shares add up to 100") == {
-        ("8", "InternVL3.5 38B, mm_llm"): (100, 99.3),
-        ("10", "Qwen2.5 VL 72B, mm_llm"): (100, 99.7),
-        ("11", "Llama 3.2 11B, mm_llm"): (100, 99.6),
-    }
-
-
 def test_case_6_one_single_turn_row_has_another_truthfulness(checks: pd.DataFrame) -> None:
     assert counts(checks, "truthfulness, single questions") == [59, 9, 0, 1]
     assert found(checks, "truthfulness, single questions") == {
@@ -49,14 +39,6 @@ def test_case_6_one_single_turn_row_has_another_truthfulness(checks: pd.DataFram
     # 48.7 − 17.2 = 31.5
     assert told["accuracy"] - told["hallucination"] == pytest.approx(told["truthfulness"])
     assert told["truthfulness"] == 31.5
-
-
-def test_one_early_stop_leaves_the_rest_more_than_100_percent(checks: pd.DataFrame) -> None:
-    place = ("9, 11", "Llama 3.2 90B, task_3, early_stop")
-    assert found(checks, "part not larger than whole") == {place: (81.7, 76.1)}
-    (note,) = contradictions(checks).query("check == 'part not larger than whole'")["note"]
-    # (81.7 − 0.85 · 71.7) / 0.15
-    assert note == "138.4 of the rest"
 
 
 def test_seven_statements_do_not_follow_from_the_tables(checks: pd.DataFrame) -> None:
@@ -79,18 +61,7 @@ def test_one_system_stops_far_less_often_than_independent_turns_would() -> None:
     assert round(100 * independent_turns_early_stop((70.0, 3.9, 26.1))) == 27
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "place", "check"),
-    [
-        (8, 2, "truthfulness, single questions"),
-        (7, 3, "F1 from precision and recall"),
-    ],
-)
-def test_an_error_that_is_planted_is_found(
-    checks: pd.DataFrame, number: int, place: int, check: str
-) -> None:
-    planted = paper.audit.audit(audits.with_error(TABLES, number, place, error=1.0))
-    more = set(found(planted, check)) - set(found(checks, check))
-    assert more
-    assert all(where[0].startswith(str(number)) for where in more)
+def test_an_error_that_is_planted_is_found(checks: pd.DataFrame) -> None:
+    check = "truthfulness, single questions"
+    planted = paper.audit.audit(audits.with_error(TABLES, 8, 2, error=1.0))
+    assert len(found(planted, check)) == len(found(checks, check)) + 1

@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import apply_early_stop, paired_differences
+from vrag_kit.analysis import apply_early_stop
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.conversations import (
     conversation_means,
-    conversation_values,
     early_stopping_rule,
 )
 from vrag_kit.types import Benchmark, Query
@@ -69,21 +68,6 @@ def means(talks: Sequence[str]) -> pd.DataFrame:
 
 def values(talks: Sequence[str]) -> dict[str, float]:
     return {str(name): value for name, value in means(talks)["value"].items()}
-
-
-@pytest.mark.slow
-def test_case_1_of_the_specification() -> None:
-    found = values(["RWWRR", "RR", "MRMR"])
-    assert found["accuracy"] == pytest.approx(7 / 11)
-    assert found["missing"] == pytest.approx(2 / 11)
-    assert found["hallucination"] == pytest.approx(2 / 11)
-    # (1 − 1 − 1 + 0 + 0) / 5 = −0.2;  2 / 2 = 1;  (0 + 1 + 0 + 1) / 4 = 0.5
-    assert found["truthfulness"] == pytest.approx((-0.2 + 1 + 0.5) / 3)
-    assert round(found["truthfulness"], 4) == 0.4333
-    assert found["early_stop"] == pytest.approx(1 / 3)
-    assert found["successful_turns"] == pytest.approx(5 / 3)
-    stopped = [found[f"{name}_early_stopped"] for name in ("accuracy", "missing", "hallucination")]
-    assert stopped == pytest.approx([5 / 11, 4 / 11, 2 / 11])
 
 
 def test_case_4_slices_are_cut_after_the_stop() -> None:
@@ -155,27 +139,6 @@ def test_the_interval_is_over_conversations_and_not_over_turns() -> None:
     alike = single.set_index("metric").loc["accuracy"]
     # six equal turns tell no more than one
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((alike["ci_low"], alike["ci_high"]))
-
-
-def test_arms_are_compared_conversation_by_conversation() -> None:
-    talks = {"own": ["RRR"] * 8, "none": ["RWR"] * 8}
-    table = pd.concat([judged(letters, name) for name, letters in talks.items()])
-
-    def compared(by: list[str], **how: Any) -> pd.DataFrame:
-        arms = {"by": ["model", "setting"], **how}
-        values = conversation_values(table, benchmark([3] * 8), **arms)
-        return paired_differences(values, arm="setting", by=by, baseline="none")
-
-    row = compared(["model"]).iloc[0]
-    assert (row["value"], row["n"]) == (pytest.approx(2 / 3), 8)
-    # a quarter of the conversations could be at −2 unseen among eight that are all alike
-    assert row["p"] == pytest.approx(2 * 0.75**8)
-    row = compared(["model"], metrics=["accuracy"]).iloc[0]
-    assert (row["value"], row["n"]) == (pytest.approx(1 / 3), 24)
-    turns = [(talk, turn) for talk in range(8) for turn in range(3)]
-    labels = {f"c{talk}t{turn}": "later" if turn else "first" for talk, turn in turns}
-    rows = compared(["model", "slice"], slices=labels).set_index("slice")
-    assert rows["value"].to_dict() == {"first": 0.0, "later": 1.0}
 
 
 def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:

@@ -13,7 +13,7 @@ import pytest
 from strange_server import StrangeServer, text_in
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging import TRUTH, TruthfulnessRuleJudge, UnparsedError, judge_answers, load_judge
+from vrag_kit.judging import TRUTH, TruthfulnessRuleJudge, UnparsedError, judge_answers
 from vrag_kit.papers import published
 from vrag_kit.papers.crag_mm.conversations import early_stopping
 from vrag_kit.papers.crag_mm.judge import (
@@ -68,11 +68,6 @@ def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn(
         "Question: How long is it?\nGround Truth: It is 43 mm long.\nPrediction: 43 Result: CORRECT"
     )
     lines = text.splitlines()
-    assert lines[0].startswith("You will be given a question, a ground truth answer, and a model")
-    assert lines[1] == "## Instructions"
-    assert lines[-1] == "EXAMPLES END"
-    assert "1 mile is about 1.60934 km. 1 foot is about 0.3048 m." in text
-    assert "6.2 if the prediction contains different objects from the ground truth, output" in text
     first = lines.index("EXAMPLES START") + 1
     assert lines[first : first + 5] == [
         "Question: who will win the game?",
@@ -123,11 +118,8 @@ def test_a_turn_of_which_no_verdict_can_be_read_ends_no_run_but_a_whole_table_do
     [
         ("I don't know.", 1, 1, 1),
         ("I don’t know", 1, 0, 1),
-        ("I do not know", 1, 0, 1),
-        ("A red moth: I don't know.", 1, 1, 1),
         ("Sorry, I can't tell", 0, 0, 1),
         ("i dont know", 1, 0, 0),
-        ("Norland", 0, 0, 0),
     ],
 )
 def test_three_readings_of_abstention_stand_side_by_side(
@@ -141,17 +133,8 @@ def test_judges_are_named_by_a_parameter(tmp_path: Path) -> None:
     assert isinstance(rule, TruthfulnessRuleJudge)
     assert rule.scale == TRUTH
     assert rule.verdict(QUERY, "I do not know").score == -1
-    assert isinstance(load_judge("truth_rule", tmp_path), TruthfulnessRuleJudge)
     with pytest.raises(VragError, match="abstention is 'all'; expected one of code, challenge"):
         load_truthfulness_judge("truth_rule", tmp_path, abstention="all")
-
-
-def test_readings_make_other_judges_of_one_name(tmp_path: Path) -> None:
-    judges = [load_truthfulness_judge("truth_rule", tmp_path, abstention=name) for name in READINGS]
-    keys = {judge_answers(judge, BENCHMARK, answers("x"))["judge_id"].iloc[0] for judge in judges}
-    assert len(keys) == len(READINGS)
-    rubrics = [truthfulness_rubric(abstention=name) for name in READINGS]
-    assert len({rubric.fingerprint for rubric in rubrics}) == len(rubrics)
 
 
 def test_three_classes_as_counted_by_hand() -> None:

@@ -6,8 +6,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 import small_index
 from small_index import Small
@@ -16,47 +14,11 @@ from vrag_kit.benchmarks import entity_names
 from vrag_kit.benchmarks.datasets.crag_mm_index import read_image_index
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TruthfulnessRuleJudge
-from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers.crag_mm.parameters import open_services
-from vrag_kit.papers.crag_mm.recall import WEB_CUTOFFS
 from vrag_kit.papers.crag_mm.search import answer_in_page, page_relevance
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
-from vrag_kit.synthetic.crag_mm import open_multi_turn, open_single_turn
+from vrag_kit.synthetic.crag_mm import open_single_turn
 from vrag_kit.types import Benchmark, Document, Query
-
-
-@pytest.fixture(scope="module")
-def single() -> Benchmark:
-    return open_single_turn("field-guide-crag-mm-small", "public_test")
-
-
-@pytest.fixture(scope="module")
-def multi() -> Benchmark:
-    return open_multi_turn("field-guide-crag-mm-small", "public_test")
-
-
-def test_shares_are_counts_of_the_rows_and_the_papers_are_of_its_tables(
-    single: Benchmark, multi: Benchmark
-) -> None:
-    table = paper.statistics.distribution(single, multi)
-    for _, part in table.groupby(["facet", "population"]):
-        assert part["share"].sum() == pytest.approx(100)
-    rows = table.set_index(["facet", "population", "label"])
-    types = [query.metadata["query_category"] for query in single.queries.values()]
-    row = rows.loc[("query_category", "single questions", "multi-hop")]
-    assert row["n"] == types.count("multi-hop")
-    assert row["published"] == pytest.approx(100 * 928 / 6462)  # Table 3
-    assert rows.loc[("image_type", "images", "egocentric"), "published"] == pytest.approx(
-        100 * 6248 / 7943  # Table 2
-    )
-    domains = table[(table["facet"] == "domain") & (table["population"] == "conversations")]
-    assert domains["published"].sum() == pytest.approx(100)
-    numbers = paper.statistics.describe(single, multi).set_index("statistic")
-    turns = numbers.loc["turns of conversations"]
-    assert (turns["value"], turns["unit"]) == (len(multi.queries), "turns")
-    assert (
-        paper.statistics.annotation_coverage(single, multi)["single questions"] == "24 of 24"
-    ).all()
 
 
 def test_a_page_tells_what_names_the_entity_and_has_the_answers_new_words() -> None:
@@ -106,41 +68,6 @@ def test_a_threshold_keeps_what_lies_above_it_and_the_best_has_the_largest_f1(
     elks = [replace(each, entity="Elk") for each in queries]
     assert threshold_curve(run, elks, corpus, entity_names).empty
     assert "none of 4 hits of 2 queries" in capsys.readouterr().out
-
-
-def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_same(
-    single: Benchmark, multi: Benchmark, tmp_path: Path
-) -> None:
-    services = open_services(single, "field-guide-clip-64", "bm25", tmp_path)
-    assert services.web is not None
-    asked = paper.recall.web_queries(single, 6)
-    assert [len(queries) for queries in asked.values()] == [6, 6]
-    judge = TruthfulnessRuleJudge()
-    tells = {part: page_relevance(judge, single, part) for part in ("snippets", "full pages")}
-    web = paper.recall.web_recall(services.web, asked, tells)
-    assert list(web["k"].unique()) == list(WEB_CUTOFFS)
-    assert list(paper.recall.web_recall(services.web, asked, tells, 3)["k"].unique()) == [3]
-    best = web.groupby(["asked", "setting"])["value"].mean()
-    assert best["reference query", "full pages"] >= best["reference query", "snippets"]
-    rows = []
-    for number, (name, query) in enumerate(single.queries.items()):
-        row = {"query_id": name, "group": name, "k": 1, "value": float(number % 2)}
-        row |= {"setting": paper.recall.WHOLE, "image_quality": query.metadata["image_quality"]}
-        row["image_type"] = "egocentric" if query.metadata["egocentric"] else "non-egocentric"
-        rows.append({**row, "score_min": 0.0, "score_max": 1.0, "metric": "hit_rate"})
-    images = pd.DataFrame(rows)
-    lines = paper.recall.recall_lines(images, web, single.name)
-    assert np.isclose(lines["n"].max(), len(single.queries))
-    panels = lines.set_index(["panel", "source", "series", "k"])["value"]
-    whole = panels["entity hit rate, image search (Figure 3)"]
-    assert whole[single.name, paper.recall.WHOLE, 1] == 50
-    assert whole[paper.recall.REPORTED, paper.recall.WHOLE, 30] == 51.9
-    own = panels["whole image, by image quality"].reset_index()["source"]
-    assert own.unique().tolist() == [single.name]
-    larger = paper.recall.recall_lines(images, web, single.name, web="large")
-    of_pages = larger["panel"].str.startswith("answer hit rate")
-    named = set(larger[larger["source"] == f"{single.name}, large web"]["panel"])
-    assert named == set(larger[of_pages]["panel"])
 
 
 def test_a_converted_index_is_searched_by_its_vectors_and_belongs_to_the_split(

@@ -120,16 +120,6 @@ def test_a_drop_is_the_unpaired_difference_of_two_slices() -> None:
     assert row["p"] == row["p_holm"] == pytest.approx(welch.pvalue, abs=0.001)
 
 
-def test_a_drop_of_two_questions_may_be_none_and_of_an_empty_slice_there_is_no_row() -> None:
-    two, one = questions("normal", "blurred"), questions("normal")
-    labels = paper.results.slice_labels(two, SearchPipeline())["low_quality"]
-    few = paper.results.slice_contrast(judged(two, task_2="RW"), two, labels, LOW_LESS_NORMAL)
-    assert few["value"].item() == -200
-    assert few["ci_high"].item() > 0
-    alone = judged(one, task_2="R")
-    assert paper.results.slice_contrast(alone, one, labels, LOW_LESS_NORMAL).empty
-
-
 def test_each_question_has_the_retrieval_status_of_its_entity(tmp_path: Path) -> None:
     benchmark = questions(*[""] * 5, entities="Talia ensis,Talia osa,Bora,Nobody,")
     images = listed("image", *GRAPH)

@@ -5,8 +5,6 @@ contrasts of ambiguous with clear and with rewritten questions.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import factories
@@ -15,7 +13,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 from strange_server import StrangeServer, images_in, text_in
-from suite_questions import SPECIES, guide
+from suite_questions import guide
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.judging import UnparsedError
@@ -24,23 +22,11 @@ from vrag_kit.papers.mrag_suite.ambiguity import (
     CHECK,
     ambiguity_contrasts,
     ambiguous_minus_clear,
-    detection_agreement,
     match_clear_questions,
     read_detection,
     read_query_rewrite,
 )
-from vrag_kit.synthetic.mrag_suite import (
-    PUT_BACK,
-    TRUTH,
-    detect_ambiguity,
-    load_prompts_by_dataset,
-    open_ambiguous,
-    open_judges,
-    rewrite_questions,
-)
-from vrag_kit.synthetic.mrag_suite.ambiguity import RULE
-from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE
-from vrag_kit.types import Benchmark, Document, Prompt, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 
 def reply(status: str, explanation: str = "No year is given.") -> str:
@@ -157,18 +143,6 @@ def detected(flagged: str, clear: str, unread: str = "", **columns: object) -> p
     return table.assign(**{"group": table["query_id"], "dataset": "x", "detector": "d", **columns})
 
 
-def test_agreement_is_over_all_data_sets_and_counts_what_was_not_parsed() -> None:
-    one = [detected("12", "34", dataset="a"), detected("", "5", "6", dataset="b")]
-    other = [detected("1", "234", dataset="a"), detected("", "56", dataset="b")]
-    table = pd.concat([*one, *(each.assign(detector="other") for each in other)])
-    (row,) = detection_agreement(table).to_dict("records")
-    assert [row[name] for name in ("both", "only_one", "only_other", "neither")] == [1, 1, 0, 3]
-    # 4 of 5 agree; by chance 2/5 · 1/5 + 3/5 · 4/5 = 14/25
-    assert row["value"] == pytest.approx((4 / 5 - 14 / 25) / (1 - 14 / 25))
-    assert (row["n"], row["n_failed"]) == (5, 1)
-    assert detection_agreement(pd.concat(one)).empty
-
-
 def matched(benchmark: Benchmark, trained: dict[str, frozenset[str]] | None = None) -> pd.DataFrame:
     """Pairs where questions of fewer than three words are ambiguous."""
     short = {name: len(query.text.split()) < 3 for name, query in benchmark.queries.items()}
@@ -188,47 +162,6 @@ def test_ambiguous_questions_meet_clear_ones_of_like_length() -> None:
     (row,) = ambiguous_minus_clear(values, both, by=["model"]).to_dict("records")
     assert (row["value"], row["n"], row["n_failed"]) == (-1, 1, 1)
     assert ambiguous_minus_clear(values, both.head(0), by=["model"]).empty
-
-
-def test_partners_are_alike_in_what_each_model_memorised() -> None:
-    """b and d are memorised; c is as long as b's question, and no partner of it."""
-    texts = {"a": "When?", "b": "How long?", "c": "one two three", "d": "one two three four five"}
-    pairs = matched(small(texts), {"m": frozenset("bd")}).set_index("ambiguous")
-    assert pairs["clear"].to_dict() == {"a": "c", "b": "d"}
-    assert matched(small(texts), {"m": frozenset("abc")})["clear"].tolist() == ["c"]
-
-
-def covered(groups: list[str], flagged: np.ndarray, values: np.ndarray) -> bool:
-    """Whether the interval of ambiguous less clear questions holds 0."""
-    names = [f"q{number}" for number in range(len(groups))]
-    pairs = zip(names, groups, strict=True)
-    queries = [Query(query_id=name, text="What?", answers=("a",), group=g) for name, g in pairs]
-    benchmark = factories.benchmark(queries)
-    status = np.where(flagged, "AMBIGUOUS", "CLEAR")
-    told = {"query_id": names, "status": status, "dataset": "x"}
-    pairs = match_clear_questions({"x": benchmark}, pd.DataFrame(told))
-    table = pd.DataFrame({"query_id": names, "value": values, "group": groups})
-    table = table.assign(model="m", dataset="x")
-    (row,) = ambiguous_minus_clear(table, pairs, by=["model"]).to_dict("records")
-    return bool(row["ci_low"] <= 0 <= row["ci_high"])
-
-
-@pytest.mark.slow
-def test_a_lot_that_makes_questions_ambiguous_and_clear_again_leaves_no_difference() -> None:
-    """What 45 shows as its check: of the same 120 questions, of groups of like ones, a
-    random half against the other. 95 of 100 lots have 0 in the interval.
-    """
-    draw = np.random.default_rng(3)
-    sizes = draw.integers(1, 10, 24)
-    groups = [f"g{number}" for number, size in enumerate(sizes) for _ in range(size)]
-    easy = np.repeat(draw.random(24), sizes)
-    values = (draw.random(len(groups)) < easy).astype(float)
-    held = []
-    for _ in range(40):
-        flagged = np.zeros(len(groups), bool)
-        flagged[draw.permutation(len(groups))[: len(groups) // 2]] = True
-        held.append(covered(groups, flagged, values))
-    assert np.mean(held) >= 0.9
 
 
 def answered(version: str, **scores: float) -> pd.DataFrame:
@@ -258,23 +191,6 @@ def test_a_flagged_question_is_compared_with_clear_ones_and_with_itself() -> Non
     assert ambiguity_contrasts(before, detected("", "abcd"), pairs.head(0)).empty
 
 
-def test_what_was_left_out_is_found_by_the_rule_and_put_back() -> None:
-    originals = {"WebQA": guide()}
-    asked, truth = open_ambiguous(originals, 0.5, seed=1)
-    by_rule = detect_ambiguity([RULE], asked, "unused")
-    (row,) = detection_agreement(pd.concat([by_rule, truth])).to_dict("records")
-    assert (row["one"], row["other"], row["value"]) == (RULE, TRUTH, 1)
-    assert (row["both"], row["neither"], row["only_one"], row["only_other"]) == (4, 4, 0, 0)
-    anew, rewrites = rewrite_questions(asked, by_rule, PUT_BACK, "unused", originals=originals)
-    assert len(rewrites) == 4
-    assert (rewrites["original"] != rewrites["question"]).all()
-    assert anew["WebQA"].queries == originals["WebQA"].queries
-    fingerprints = {each["WebQA"].fingerprint for each in (originals, asked, anew)}
-    assert len(fingerprints) == 3
-    same, nothing = open_ambiguous(originals, 0)
-    assert (same, len(nothing)) == (originals, 0)
-
-
 def test_a_rewrite_that_cannot_be_read_leaves_its_question_as_it_was() -> None:
     benchmark = guide(2)
     rewrites = pd.DataFrame({"query_id": ["q0", "q1"], "question": ["Which year?", ""]})
@@ -284,34 +200,3 @@ def test_a_rewrite_that_cannot_be_read_leaves_its_question_as_it_was() -> None:
     assert anew.queries["q1"] == benchmark.queries["q1"]
     with pytest.raises(KeyError, match="x"):
         mrag.ambiguity.with_rewritten_questions(benchmark, rewrites.replace("q0", "x"))
-
-
-class SaysTheSame:
-    """A model that answers every question in the same words."""
-
-    name, fingerprint = "same", "1"
-
-    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
-        return ["The hindwings of this moth are red."] * len(prompts)
-
-
-@pytest.mark.slow
-def test_equal_answers_get_equal_scores_in_both_versions(tmp_path: Path) -> None:
-    """A keypoint names the species, as the whole question does and the ambiguous one does
-    not: held against that one, the answer would lack the name.
-    """
-    told = {"domain": "moths", "gold_claims": (f"The hindwings of {SPECIES} are red.",)}
-    queries = {name: replace(each, metadata=told) for name, each in guide().queries.items()}
-    originals = dict.fromkeys(mrag.datasets.DATASETS, replace(guide(), queries=queries))
-    ambiguous, _ = open_ambiguous(originals, 1)
-    prompts = load_prompts_by_dataset(FIELD_GUIDE, originals)
-    judges = open_judges("rule", originals, tmp_path)
-    shown = mrag.modes.SuiteEvidence(retrievers={}, k={"image": 1, "text": 1}).gold
-    versions = []
-    for suite in (ambiguous, originals):
-        contexts = {name: shown(each) for name, each in suite.items()}
-        said = mrag.modes.ask_suite([SaysTheSame()], suite, contexts, prompts, tmp_path)
-        versions.append(mrag.modes.judge_suite(originals, said, judges))
-    before, after = versions
-    assert before["score"].tolist() == after["score"].tolist()
-    assert (after.loc[after["dataset"] == "Chart-MRAG", "score"] == 1).all()

@@ -1,12 +1,20 @@
-"""Claim metrics of the paper: its equations as printed, and what its figures and tables count."""
+"""Claim metrics of the paper: what its figures and tables count, and claims in the modes."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
+import pytest
+from claim_sheets import sheet
+from statsmodels.stats.multitest import multipletests
 
+from vrag_kit.claims import ClaimVerdicts
+from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers import published
+from vrag_kit.synthetic.mrag_suite import fixed_means
 
 
 def test_the_definitions_have_the_published_names() -> None:
@@ -28,3 +36,95 @@ def test_intervals_are_counted_that_contain_the_true_mean() -> None:
     figure = paper.figures.claim_plot(means, rows="dataset", color="label_source")
     drawn = [line.get_xdata()[0] for line in figure.axes[0].lines if line.get_marker() == "o"]
     assert sorted(drawn) == [40, 55, 60]
+
+
+MODEL = "field-guide-vlm-many"
+
+
+DO, GPD, GO = MODES
+
+
+NOTHING = fixed_means(None)
+
+
+def answered(rows: list[tuple[str, str, ClaimVerdicts]]) -> pd.DataFrame:
+    """Rows of (query, mode, sheet), each query a group of its own."""
+    table = pd.DataFrame(rows, columns=["query_id", "setting", "sheet"])
+    shown = [tuple(item.doc_id for item in each.items) for each in table["sheet"]]
+    table = table.assign(dataset="WebQA", model=MODEL, group=table["query_id"], doc_ids=shown)
+    return table.assign(stratum="all")
+
+
+def of_claims(*claims: str) -> ClaimVerdicts:
+    return sheet("i" * len(claims[0]), list(claims), ["E" * len(claims[0])], "0" * len(claims), "1")
+
+
+def test_a_mode_is_compared_with_gold_alone_on_the_questions_of_both() -> None:
+    stream = np.random.default_rng(0)
+    rows = []
+    for n in range(12):
+        rows.append((f"q{n}", GO, of_claims("E", "E")))
+        rows.append((f"q{n}", GPD, of_claims("EN", "".join(stream.choice(list("EN"), 2)))))
+        rows.append((f"q{n}", DO, of_claims("NN", "NN") if n < 9 else of_claims("NN")))
+    silent = dataclasses.replace(sheet("ii", [], ["NN"], "", "0"))
+    rows[-1] = ("q11", DO, silent)
+    found = paper.claims.mode_contrasts(answered(rows), NOTHING).set_index(["setting", "metric"])
+    assert set(found["baseline"]) == {GO}  # what a CSV calls a difference has one
+    lost = found.loc[DO, "faithfulness"]
+    assert (lost["value"], lost["n"], lost["n_failed"]) == (-100, 11, 1)  # q11 claims nothing
+    used = found.loc[DO, "evidence utilization"]
+    assert (used["value"], used["n"]) == (-100, 12)
+    by_hand = [row[2].on_claims for row in rows if row[1] == GPD]
+    entailed = [np.mean([1 in c for c in claims]) for claims in by_hand]
+    assert found.loc[(GPD, "faithfulness"), "value"] == pytest.approx(100 * (np.mean(entailed) - 1))
+    holm = multipletests(found["p"], method="holm")[1]
+    assert found["p_holm"].tolist() == pytest.approx(holm.tolist())  # one family: all rows
+
+
+def a_few_questions() -> pd.DataFrame:
+    """Answers that lose some of their claims' support with distractors."""
+    stream = np.random.default_rng(0)
+    rows = []
+    for n in range(12):
+        rows.append((f"q{n}", GO, of_claims("E", "E")))
+        rows.append((f"q{n}", GPD, of_claims("EN", "".join(stream.choice(list("ENC"), 2)))))
+        rows.append((f"q{n}", DO, of_claims("NN", "NN")))
+    return answered(rows)
+
+
+@pytest.mark.slow
+def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
+    table = a_few_questions()
+    keys = ["dataset", "setting", "family", "metric", "modality", "value"]
+    recall = ("mm_ragchecker", "claim_recall", "all")
+    rows = [("WebQA", mode, *recall, 1.0) for mode in MODES]  # of_claims tells all gold
+    fixed = pd.DataFrame(rows, columns=keys)
+    before = paper.claims.mode_contrasts(table, NOTHING).set_index(["setting", "metric"])
+    found = paper.claims.mode_contrasts(table, fixed).set_index(["setting", "metric"])
+    is_recall = found.index.get_level_values("metric") == "claim recall"
+    assert found["by_construction"].tolist() == is_recall.tolist()
+    assert found.loc[is_recall, ["p", "p_holm"]].isna().all(axis=None)
+    assert found.loc[is_recall, ["value", "ci_low", "ci_high"]].eq(0).all(axis=None)
+    others = found[~is_recall]
+    assert others["p"].tolist() == before.loc[others.index, "p"].tolist()
+    holm = multipletests(others["p"], method="holm")[1]  # as if the fixed ones were not there
+    assert others["p_holm"].tolist() == pytest.approx(holm.tolist())
+    assert (others["p_holm"] < before.loc[others.index, "p_holm"]).any()
+    wrong = fixed.assign(value=np.where(fixed["setting"] == GO, 0.0, 1.0))
+    assert not paper.claims.mode_contrasts(table, wrong)[
+        "by_construction"
+    ].any()  # it is not what was found
+
+
+def test_every_mode_has_its_own_matrix_of_verdicts() -> None:
+    right, wrong = of_claims("E"), of_claims("N")
+    pairs = answered([("a", GO, right), ("a", DO, right)]).assign(true_sheet=[right, wrong])
+    counts = paper.claims.confusion_counts(pairs).query("evidence_kind == 'image'")
+    assert list(counts["setting"].unique()) == list(MODES)
+    counts = counts[counts["n"] > 0]
+    seen = counts[["setting", "true_label", "checker_label", "n"]].to_numpy().tolist()
+    assert seen == [
+        [DO, "ENTAILMENT", "ENTAILMENT", 1],  # of the gold claim
+        [DO, "NEUTRAL", "ENTAILMENT", 1],
+        [GO, "ENTAILMENT", "ENTAILMENT", 2],
+    ]

@@ -1,5 +1,5 @@
-"""Each data set of the suite is judged by its own metric; free text by a rubric that knows no
-subject, and Visual-RAG's own by Visual-RAG's alone.
+"""Each data set of the suite is judged by its own metric, free text by a rubric that knows no
+subject; the published tables have one name per data set and fit our results.
 """
 
 from __future__ import annotations
@@ -7,14 +7,23 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from conftest import ROOT
+from PIL import Image
 
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.benchmarks.datasets.collection import entry_keys
+from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.judging import UnparsedError
 from vrag_kit.judging.llm_judge import LLMJudge
+from vrag_kit.papers import mrag_suite as paper
+from vrag_kit.papers import published
 from vrag_kit.papers.mrag_suite.datasets import DATASETS, OWN_METRIC, dataset_metric
-from vrag_kit.papers.mrag_suite.prompts import SHORT_ANSWERS, read_grade
+from vrag_kit.papers.mrag_suite.prompts import SHORT_ANSWERS, domain_of, read_grade
+from vrag_kit.runner.params import read_parameters
 from vrag_kit.synthetic.mrag_suite import open_judges
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 OF_ORGANISMS = "dark brown, dark grey, dark purple"
 """Words of Visual-RAG's Table 12."""
@@ -75,3 +84,84 @@ def test_a_grade_is_the_last_line(raw: str, score: float, marks: set[str]) -> No
 def test_anything_else_is_unreadable_and_no_number(raw: str) -> None:
     with pytest.raises(UnparsedError):
         read_grade(raw)
+
+
+TEXT_ONLY = ("WebQA", "Chart-MRAG")
+"""The data sets whose questions Table 7 counts as "text-only"."""
+
+
+def test_every_table_names_its_data_sets_alike() -> None:
+    for table in (1, 2, 3, 5, 13, [14, 15]):
+        assert set(published("mrag_suite", table)["dataset"]) == set(paper.datasets.DATASETS)
+    assert set(published("mrag_suite", 4)["dataset"]) == set(TEXT_ONLY)
+    assert published("mrag_suite", 5)["model"].nunique() == 6
+    assert set(published("mrag_suite", 5)["setting"]) == set(MODES)
+
+
+def test_the_papers_models_are_told_as_a_range() -> None:
+    table = published("mrag_suite", 2, split="full")
+    # 13.4, 14.9, 17.3, 22.1, 27.9, 28.7
+    assert paper.datasets.published_range(table)["WebQA"] == "13.4 to 28.7, median 19.7 (models: 6)"
+
+
+def test_our_means_have_the_published_names_by_either_definition() -> None:
+    rows = [
+        ("ragchecker", "hallucination", "image", 20.0),
+        ("mm_ragchecker", "neutral_share", "image", 30.0),
+        ("mm_ragchecker", "evidence_utilization", "image", 40.0),
+        ("mm_ragchecker", "claim_recall", "all", 50.0),  # not the paper's equation 3
+    ]
+    means = pd.DataFrame(rows, columns=["family", "metric", "modality", "value"])
+    named = paper.claims.with_published_names(means).set_index(["metric", "definition"])["value"]
+    assert named.to_dict() == {
+        ("hallucination", "RAGChecker's"): 20,
+        ("hallucination", "the paper's equation"): 30,
+        ("context_precision", "the paper's equation"): 40,
+        ("vis_hit_at_k", "ours"): 40,
+    }
+    printed = {*published("mrag_suite", [3, 14, 15])["metric"]}
+    assert printed == set(paper.claims.PUBLISHED)
+    assert {*published("mrag_suite", 4)["metric"]} - {"txt_miss_rate"} == set(paper.claims.IN_PLACE)
+
+
+def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path: Path) -> None:
+    documents = {"text": Document(doc_id="text", text="t")}
+    for name, size in (("gold", (40, 20)), ("other", (400, 200))):
+        Image.new("RGB", size).save(tmp_path / f"{name}.png")
+        image = ImageFile(tmp_path / f"{name}.png")
+        documents[name] = Document(doc_id=name, image=image)
+    told = {"hops": 2, "required_modality": "both", "gold_claims": ("It is so.",)}
+    queries = {
+        "a": Query(query_id="a", text="What?", answers=("so",), group="g", metadata=told),
+        "b": Query(
+            query_id="b",
+            text="Is it?",
+            answers=("no",),
+            group="g",
+            choices=("no", "yes"),
+            metadata={**told, "hops": 1, "required_modality": "text", "gold_claims": ()},
+        ),
+    }
+    qrels = {"a": {"gold": 1, "text": 1, "other": 0}, "b": {}}
+    benchmark = Benchmark(
+        name="mine", fingerprint="f", queries=queries, corpus=documents, qrels=qrels
+    )
+    width = (
+        paper.datasets.describe_suite({"mine": benchmark})
+        .set_index("metric")
+        .loc["avg_image_width_px"]
+    )
+    assert (width["value"], width["n"]) == (40, 1)
+    counts = paper.datasets.evidence_table({"mine": benchmark}).loc["mine"]
+    assert counts.tolist() == [2, 1, 0, 1, 1, 1, 1, 1, 1, 1.0, "1 groups"]
+
+
+@pytest.mark.parametrize("name", ["one_gpu", "paper"])
+def test_parameter_files_name_the_papers_data_sets_and_domains(name: str) -> None:
+    file = ROOT / "params" / "mrag_suite" / f"{name}.yaml"
+    suite = read_parameters(file)["mrag_suite"]
+    assert tuple(suite) == paper.datasets.DATASETS
+    for dataset, entry in suite.items():
+        assert entry["domain"] == domain_of(dataset)
+        keys = entry_keys(entry["layout"])
+        assert {key for key, is_needed in keys.items() if is_needed} <= set(entry) <= set(keys)

@@ -74,13 +74,6 @@ def test_fusing_is_set_against_each_retriever_apart_and_pooled() -> None:
     assert smallest["p_holm"] == pytest.approx(min(1.0, len(apart) * smallest["p"]))
 
 
-def test_one_data_set_is_not_pooled_and_without_fusing_nothing_is_compared() -> None:
-    scores = paper.hybrid.score_suite(DATASETS, {"A": RUNS["A"]}, KS)
-    assert set(paper.hybrid.fusion_gains(scores)["dataset"]) == {"A"}
-    texts = {"A": {"text": RUNS["A"]["text"]}}
-    assert paper.hybrid.fusion_gains(paper.hybrid.score_suite(DATASETS, texts, KS)).empty
-
-
 def test_both_modalities_in_one_list_compete_for_as_many_places() -> None:
     scores = paper.hybrid.single_list_recall(DATASETS, {"A": RUNS["A"]}, {"image": 1, "text": 1})
     recall = scores[(scores["metric"] == "recall") & (scores["query_id"] == "A: q2")]

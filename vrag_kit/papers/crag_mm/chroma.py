@@ -63,7 +63,7 @@ class ChromaRow(NamedTuple):
 
 
 def read_chroma(database: Path) -> tuple[str, Iterator[ChromaRow]]:
-    """Returns the modality of the queries that search a database, and its rows, ordered by id.
+    """Returns the modality of the queries that search a database, and its rows in their order.
     Raises `VragError` for a folder without a database, or without one of `COLLECTIONS`.
     """
     if not (database / "chroma.sqlite3").is_file():
@@ -79,13 +79,10 @@ def read_chroma(database: Path) -> tuple[str, Iterator[ChromaRow]]:
     collection = client.get_collection(found[0])
 
     def rows() -> Iterator[ChromaRow]:
-        ids = collection.get(include=[])["ids"]
-        ids.sort(key=lambda name: (int(name) if name.isdecimal() else 0, name))
-        for wanted in batched(ids, SHARD):
-            got = collection.get(ids=wanted, include=["embeddings", "metadatas"])
-            found = map(ChromaRow, got["ids"], got["embeddings"], got["metadatas"])
-            by_id = {row.id: row for row in found}
-            yield from (by_id[name] for name in wanted)
+        for start in range(0, collection.count(), SHARD):
+            part = {"limit": SHARD, "offset": start, "include": ["embeddings", "metadatas"]}
+            got = collection.get(**part)
+            yield from map(ChromaRow, got["ids"], got["embeddings"], got["metadatas"])
 
     return COLLECTIONS[found[0]], rows()
 

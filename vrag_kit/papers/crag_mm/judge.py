@@ -214,10 +214,10 @@ def evaluate_judge(judge: Judge) -> pd.DataFrame:
     without a verdict), agrees, rule (its marks) and verdict (its text).
     """
     table = judge_test_set()
-    queries: dict[str, Query] = {}
-    for row in table.to_dict("records"):
-        name, reference = row["query_id"], row["reference"]
-        queries[name] = Query(query_id=name, text=row["question"], answers=(reference,), group=name)
+    queries = {}
+    columns = ["query_id", "question", "reference"]
+    for name, text, reference in table[columns].itertuples(index=False):
+        queries[name] = Query(query_id=name, text=text, answers=(reference,), group=name)
     benchmark = Benchmark(
         name="labelled answers", fingerprint="", queries=queries, corpus={}, qrels={}
     )

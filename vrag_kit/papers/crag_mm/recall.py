@@ -66,10 +66,8 @@ def image_recall(
         tables.append(found.assign(setting=setting))
     table = pd.concat(tables, ignore_index=True)
     asked = table["query_id"].map(benchmark.queries.get)
-    return table.assign(
-        image_type=[image_type(query) for query in asked],
-        image_quality=[query.metadata["image_quality"] for query in asked],
-    )
+    quality = [query.metadata["image_quality"] for query in asked]
+    return table.assign(image_type=asked.map(image_type), image_quality=quality)
 
 
 def web_recall(
@@ -101,13 +99,9 @@ def web_queries(
     `count` samples that many questions at random, None takes all. "reference query" is absent if no
     question has one.
     """
-    chosen = ordered(benchmark.queries, seed, "web")[:count]
-    queries = [benchmark.queries[query_id] for query_id in chosen]
-    rewritten = [
-        replace(query, text=str(reference))
-        for query in queries
-        if (reference := query.metadata.get("reference_query"))
-    ]
+    queries = [benchmark.queries[each] for each in ordered(benchmark.queries, seed, "web")[:count]]
+    marked = [query for query in queries if query.metadata.get("reference_query")]
+    rewritten = [replace(query, text=query.metadata["reference_query"]) for query in marked]
     return {"original query": queries} | ({"reference query": rewritten} if rewritten else {})
 
 

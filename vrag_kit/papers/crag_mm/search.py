@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from vrag_kit.benchmarks import entity_names
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import History, RetrievedEvidence
 from vrag_kit.generation.rendering import render
@@ -82,8 +83,8 @@ class SearchPipeline:
         """Maps each setting to the names of its available searches, "field-guide-egocentric +
         bm25".
         """
-        services = {arm: filter(None, self._services(arm).values()) for arm in ARMS}
-        return {arm: " + ".join(each.name for each in found) for arm, found in services.items()}
+        services = {arm: self._services(arm).values() for arm in ARMS}
+        return {arm: " + ".join(each.name for each in of if each) for arm, of in services.items()}
 
     def contexts(self, benchmark: Benchmark, arms: Sequence[str]) -> list[Context]:
         """Returns one context per query and setting, to which `find` adds documents at each turn.
@@ -173,9 +174,9 @@ class SearchPipeline:
 def _shown(run: pd.DataFrame, service: SearchService) -> dict[QueryId, RetrievedEvidence]:
     """Maps each query to its documents that have text to show, by rank."""
     found = {}
-    for query_id, part in run.groupby("query_id", sort=False):
-        documents = [service.corpus[doc_id] for doc_id in part.sort_values("rank")["doc_id"]]
-        shown = tuple(each for each in documents if _has_text(each))
+    for query_id, part in run.sort_values("rank").groupby("query_id", sort=False):
+        documents = [service.corpus[doc_id] for doc_id in part["doc_id"]]
+        shown = tuple(filter(_has_text, documents))
         n_skipped = len(documents) - len(shown)
         found[str(query_id)] = RetrievedEvidence(documents=shown, n_skipped=n_skipped)
     return found
@@ -183,8 +184,8 @@ def _shown(run: pd.DataFrame, service: SearchService) -> dict[QueryId, Retrieved
 
 def _has_text(document: Document) -> bool:
     """Whether an entry names an entity, or a page has a title and a snippet."""
-    named = any(each.get("entity_name") for each in document.metadata.get("entities") or ())
-    return named or bool(document.text and document.metadata.get("page_name"))
+    page = document.text and document.metadata.get("page_name")
+    return any(entity_names(document)) or bool(page)
 
 
 def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Relevance:

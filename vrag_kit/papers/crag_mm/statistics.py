@@ -109,9 +109,9 @@ def annotation_coverage(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     columns = {}
     for population, benchmark in ((SINGLE, single), ("turns", multi)):
         queries = benchmark.queries.values()
-        marks = [{**query.metadata, "entity": query.entity} for query in queries]
-        known = {mark: sum(each.get(mark) not in (None, "") for each in marks) for mark in MARKS}
-        columns[population] = {mark: f"{n:,} of {len(marks):,}" for mark, n in known.items()}
+        marks = pd.DataFrame([{**query.metadata, "entity": query.entity} for query in queries])
+        known = marks.reindex(columns=list(MARKS)).replace("", None).count()
+        columns[population] = known.map(f"{{:,}} of {len(queries):,}".format)
     return pd.DataFrame(columns)
 
 

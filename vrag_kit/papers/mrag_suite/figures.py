@@ -1,5 +1,5 @@
-"""Figures that only this paper needs: data sets in numbers, one checked answer, ranks of prompts in
-two halves, and published rows against RAGChecker's definitions.
+"""Figures that only this paper needs: data sets in numbers, one checked answer, and published rows
+against RAGChecker's definitions.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from matplotlib.lines import Line2D
 
 from vrag_kit.analysis.report_tables import TINY
 from vrag_kit.claims.checking import reference_answers
-from vrag_kit.papers.mrag_suite.datasets import metric_label
 from vrag_kit.papers.mrag_suite.modes import ARMS, mode_names
-from vrag_kit.papers.mrag_suite.prompts import CONTROLS, HELD_OUT, SELECTION
 from vrag_kit.plotting.diagnostics import confusion_plot
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
 from vrag_kit.plotting.panels import Series, draw_interval, forest_plot
@@ -27,8 +25,6 @@ from vrag_kit.plotting.style import (
     MODEL,
     OUTCOME,
     REPORTED,
-    SMALL,
-    count_label,
     fit,
     new_figure,
     set_caption,
@@ -89,41 +85,6 @@ def statistics_figure(statistics: pd.DataFrame) -> Figure:
     handles = [_key("these data sets", MODEL[0])]
     handles.append(_key("reported (Table 1, the paper's data)", REPORTED, "D"))
     set_caption(figure, title, caption, handles)
-    return figure
-
-
-_HALVES = {SELECTION: "selection half", HELD_OUT: "held-out half"}
-_SELECTED = MODEL[1]
-_MIDDLE = {"ha": "center", "va": "center"}
-
-
-def sweep_figure(sweep: pd.DataFrame, title: str, caption: str) -> Figure:
-    """Draws a line from each prompt's rank on the selection half to that on the held-out half, with
-    its means, a panel for each data set, without `CONTROLS`; `sweep` comes from `prompt_sweep`.
-    Of equal means the selected prompt is first.
-    """
-    caption += " Of equal means the selected prompt is drawn first, then the first in the list."
-    panels = sweep[~sweep["prompt"].isin(CONTROLS)].groupby("dataset", sort=False)
-    figure, (axes,) = new_figure(1, panels.ngroups, height=3.6)
-    for axis, (name, table) in zip(axes, panels, strict=True):
-        table = table.sort_values("selected", ascending=False, kind="stable")
-        means = table.pivot_table("value", "prompt", "half", sort=False)[list(_HALVES)]
-        ranks = means.round(6).rank(ascending=False, method="first")
-        for place, half in enumerate(_HALVES):
-            for mean, rank in zip(means[half], ranks[half], strict=True):
-                axis.text(1.3 * place - 0.15, rank, f"{mean:.1f} %", size=SMALL, **_MIDDLE)
-        axis.plot([0, 1], ranks.T, "o-", color=REPORTED, linewidth=0.8, markersize=3)
-        axis.plot([0, 1], ranks.iloc[0], "o-", color=_SELECTED, linewidth=2)
-        counts = [count_label(table.loc[table["half"] == half, "n"], "questions") for half in means]
-        ticks = [f"{half}\n{n}" for half, n in zip(_HALVES.values(), counts, strict=True)]
-        axis.set_xticks([0, 1], ticks)
-        axis.set_yticks(range(1, len(ranks) + 1))
-        axis.set(xlim=(-0.4, 1.4), ylim=(len(ranks) + 0.5, 0.5))
-        axis.grid(visible=False)
-        axis.set_title(f"{name} ({metric_label(table['metric'].iloc[0])})")
-    axes[0].set_ylabel("Rank of the prompt (1: highest mean)")
-    handles = [_key("prompt selected on the selection half", _SELECTED)]
-    set_caption(figure, title, caption, [*handles, _key("other prompts", REPORTED)])
     return figure
 
 

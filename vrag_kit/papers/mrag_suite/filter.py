@@ -40,6 +40,7 @@ OUTCOMES = {
 _MARKS = ("domain", "hops", "required_modality")
 _VALUES = (*_MARKS, "success_rate")
 _YES_NO = ("yes", "no")
+_SEED = 0
 _ARTICLES = ("a", "an", "the")
 
 
@@ -53,17 +54,6 @@ class FilterRules:
     """A correct answer counts only above this confidence; with None the confidence is ignored."""
     drop_share: float = 0.1
     """Share of each domain that step 2 drops."""
-    seed: int = 0
-    """Seed of the order of ties."""
-
-    def __post_init__(self) -> None:
-        """Raise `VragError` for values out of range."""
-        shares = [self.min_confidence or 0.0, self.drop_share]
-        if self.min_votes < 1 or not 0 <= min(shares) <= max(shares) < 1:
-            raise VragError(
-                f"{self}: expected min_votes of 1 or more, and min_confidence (or null) and"
-                " drop_share from 0 to below 1."
-            )
 
 
 def filter_decisions(
@@ -159,7 +149,7 @@ def _words(text: str) -> str:
 
 def _easiest(left: pd.DataFrame, rules: FilterRules) -> set[str]:
     """The easiest share of each domain."""
-    chance = {name: at for at, name in enumerate(ordered(left["query_id"], rules.seed, "filter"))}
+    chance = {name: at for at, name in enumerate(ordered(left["query_id"], _SEED, "filter"))}
     order = left.assign(
         hops=left["hops"].fillna(1),
         both=left["required_modality"] == "both",
@@ -167,10 +157,9 @@ def _easiest(left: pd.DataFrame, rules: FilterRules) -> set[str]:
         chance=left["query_id"].map(chance),
     )
     order = order.sort_values(["hops", "both", "success_rate", "chance"], kind="stable")
-    found: set[str] = set()
-    for _, part in order.groupby("domain", sort=False):
-        found |= set(part["query_id"].head(round(rules.drop_share * len(part))))
-    return found
+    domains = order.groupby("domain")["query_id"]
+    easy = domains.cumcount() < (rules.drop_share * domains.transform("size")).round()
+    return set(order.loc[easy, "query_id"])
 
 
 FILTERED = "filtered"
@@ -189,8 +178,6 @@ def filter_controls(
     suite: Mapping[str, Benchmark],
     closed_book: pd.DataFrame,
     rules: FilterRules | None = None,
-    *,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Computes the filtered mean minus the full mean of every evaluated model on each data set and
     stratum, in points: dataset, stratum, model, setting (the control, of the three above), metric,
@@ -225,13 +212,13 @@ def filter_controls(
         values = per_query(table, by=["stratum", "model"])
         for stratum, of_stratum in values.groupby("stratum", sort=False):
             asked = decisions[decisions["query_id"].isin(of_stratum["query_id"])]
-            drops = [_random_drop(asked, seed, draw) for draw in range(DRAWS)]
+            drops = [_random_drop(asked, draw) for draw in range(DRAWS)]
             for model, part in of_stratum.groupby("model", sort=False):
                 known = part.dropna(subset="value").reset_index(drop=True)
                 others = book[book["model"] != model]
                 changes = {
-                    FILTERED: _filter_change(known, benchmark, book, rules, seed),
-                    LEFT_OUT: _filter_change(known, benchmark, others, rules, seed),
+                    FILTERED: _filter_change(known, benchmark, book, rules),
+                    LEFT_OUT: _filter_change(known, benchmark, others, rules),
                     AT_RANDOM: _by_chance(known, drops),
                 }
                 counts = len(known), len(part) - len(known)
@@ -243,7 +230,7 @@ def filter_controls(
 
 
 def _filter_change(
-    known: pd.DataFrame, benchmark: Benchmark, book: pd.DataFrame, rules: FilterRules, seed: int
+    known: pd.DataFrame, benchmark: Benchmark, book: pd.DataFrame, rules: FilterRules
 ) -> _Change:
     """The mean over what the filter keeps minus the mean over all, with its interval over groups;
     nothing if too few models vote.
@@ -258,7 +245,7 @@ def _filter_change(
         return 0.0, 0.0, 0.0, len(stays)
     cells = {"kept": known["value"] * stays, "n_kept": stays, "all": known["value"], "n": 1.0}
     sums = pd.DataFrame(cells).groupby(known["group"].astype(str)).sum().to_numpy(float)
-    change = cluster_bootstrap(sums, _mean_change, seed=seed, resamples=_RESAMPLES)
+    change = cluster_bootstrap(sums, _mean_change, seed=_SEED, resamples=_RESAMPLES)
     return *change, int(stays.sum())
 
 
@@ -269,11 +256,11 @@ def _mean_change(sums: np.ndarray) -> np.ndarray:
     return change
 
 
-def _random_drop(decisions: pd.DataFrame, seed: int, draw: int) -> set[str]:
+def _random_drop(decisions: pd.DataFrame, draw: int) -> set[str]:
     """As many questions of each domain as the decisions drop, by hash."""
     dropped: set[str] = set()
     for _, part in decisions.groupby("domain", sort=False):
-        names = ordered(part["query_id"], seed, "random drop", draw)
+        names = ordered(part["query_id"], _SEED, "random drop", draw)
         dropped |= set(names[: int(part["dropped"].sum())])
     return dropped
 

@@ -10,7 +10,6 @@ import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import to_percent
-from vrag_kit.generation import top_k_per_modality
 from vrag_kit.retrieval import ORACLE, RANDOM_BASELINE, make_run, reciprocal_rank_fusion, score_runs
 from vrag_kit.retrieval.hybrid import FUSED, Runs, score_by_modality
 from vrag_kit.types import MODALITIES, Benchmark
@@ -72,7 +71,7 @@ def single_list_recall(
 
     retriever is "images alone", "texts alone" (all documents of one modality, by its
     last run, which is the fused one where there are several), "per modality" (`ks` of
-    each, `top_k_per_modality`), "single list" (all retrievers of both modalities fused, each
+    each), "single list" (all retrievers of both modalities fused, each
     document competing with every other), "random order" or "perfect order".
     """
     tables = []
@@ -85,7 +84,9 @@ def single_list_recall(
         for modality, by_name in found.items():
             single |= {f"{each}, {modality}": by_name[each] for each in by_name if each != FUSED}
         arms = {f"{modality}s alone": run for modality, run in last.items()}
-        arms["per modality"] = _interleaved_run(benchmark, last, ks)
+        shown = pd.concat([run[run["rank"] <= ks[modality]] for modality, run in last.items()])
+        scored = shown.assign(score=-shown["rank"])[["query_id", "doc_id", "score"]]
+        arms["per modality"] = make_run(scored)
         arms["single list"] = reciprocal_rank_fusion(single)
         scores = score_runs(benchmark, arms, cutoffs=[sum(ks.values())])
         queries = benchmark.queries.items()
@@ -102,14 +103,3 @@ def _of_dataset(name: str, scores: pd.DataFrame) -> pd.DataFrame:
     """Scores that can stand below those of another data set."""
     ids = {column: f"{name}: " + scores[column].astype(str) for column in ("query_id", "group")}
     return scores.assign(dataset=name, **ids)
-
-
-def _interleaved_run(
-    benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], ks: Mapping[str, int]
-) -> pd.DataFrame:
-    """`top_k_per_modality` as a run, in the order in which documents are shown."""
-    rows: list[tuple[str, str, float]] = []
-    for context in top_k_per_modality(benchmark, runs, ks=ks):
-        places = enumerate(context.doc_ids)
-        rows += [(context.query_id, doc_id, -float(place)) for place, doc_id in places]
-    return make_run(rows)

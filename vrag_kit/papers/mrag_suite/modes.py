@@ -15,7 +15,6 @@ import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import to_percent
-from vrag_kit.analysis.results import save_collection_answers
 from vrag_kit.analysis.strata import ALL, expand_strata, trained_groups
 from vrag_kit.config import Entry
 from vrag_kit.generation.evidence_modes import GT_ONLY, MODES, evidence_modes, top_k_per_modality
@@ -84,18 +83,6 @@ def judge_suite(
         metric = dataset_metric(str(name), benchmark) or f"score ({judge.name})"
         tables.append(judged.assign(metric=metric, judge_prompt=judged.get("judge_prompt", "")))
     return pd.concat(tables, ignore_index=True)
-
-
-def save_judged(
-    judged: pd.DataFrame,
-    suite: Mapping[str, Benchmark],
-    folder: Path | str,
-    name: str,
-    answers_dir: Path | str,
-) -> None:
-    """Saves the table of `judge_suite` by `save_collection_answers`, and raises as that does."""
-    parts = {str(key): part for key, part in judged.groupby("dataset", sort=False)}
-    save_collection_answers(parts, suite, folder, name, answers_dir)
 
 
 def training_strata(
