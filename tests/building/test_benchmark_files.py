@@ -16,7 +16,7 @@ from retrieval_data import refused
 from votes import Votes, asked
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.building.annotations import Vote, read_annotation_files
+from vrag_kit.building.annotations import read_annotation_files
 from vrag_kit.building.benchmark_files import write_benchmark
 from vrag_kit.building.decisions import Decision, decide_questions
 from vrag_kit.building.questions import read_questions
@@ -54,13 +54,6 @@ def test_the_ticks_that_the_readme_shows_make_a_benchmark(tmp_path: Path) -> Non
     assert len(benchmark.candidates(query.query_id) or ()) == 4
 
 
-def test_the_readme_names_every_optional_field_of_a_vote() -> None:
-    table = README.partition("| field | default | meaning |")[2].partition("```")[0]
-    optional = {name for name, field in Vote.model_fields.items() if not field.is_required()}
-    names = [cell for row in table.splitlines() for cell in row.split("|")[1:2]]
-    assert set(re.findall(r"`(\w+)`", " ".join(names))) == optional
-
-
 def test_the_parameter_file_gives_each_notebook_the_data_or_a_reason_why_not(
     tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,21 +72,6 @@ def test_the_parameter_file_gives_each_notebook_the_data_or_a_reason_why_not(
     assert left_out == "06 07 08 09 11 12 16 17 18"
     assert others["06_number_of_clues"] == "no question has two clues, and another image"
     assert others["07_easy_negatives"] == "there is one species alone"
-
-
-def test_with_two_clues_and_articles_more_notebooks_are_given(
-    tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    where = {"articles": tmp_path / "articles", "species": tmp_path / "categories.json"}
-    kept = decisions(tmp_path, tree, clues="ab", limit=0.5)
-    annotations = write_benchmark(tmp_path / "geese", kept, tree, "Geese", **where)
-    monkeypatch.chdir(ROOT)
-    plan = read_plan(annotations.with_name("geese.yaml"))
-    given = {notebook.stem[:2]: values for notebook, values in plan.given.items()}
-    assert given["06"]["max_clues"] == 2
-    articles = {"pages": str(where["articles"]), "species_list": str(where["species"])}
-    assert given["09"]["articles"] == articles
-    assert "07" not in given
 
 
 def test_the_file_names_the_notebooks_models_until_somebody_names_others(

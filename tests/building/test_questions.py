@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from io import StringIO
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from retrieval_data import refused
 from strange_server import StrangeServer, text_in
 
@@ -27,13 +23,10 @@ from vrag_kit.building.questions import (
     question_prompt,
     read_questions,
     read_questions_json,
-    save_questions,
     write_questions,
     write_template_questions,
 )
 from vrag_kit.building.species import SpeciesFolder
-from vrag_kit.generation import AnswerStore
-from vrag_kit.generation.remote.providers import ENDPOINTS
 from vrag_kit.synthetic.visual_rag.questions import make_question
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import generate_species_traits, stream
@@ -54,11 +47,6 @@ def candidates(*changes: dict[str, str]) -> pd.DataFrame:
     good = {"species": BROME, "question": COLOR, "feature": "color of anthers", "writer": "Ada"}
     rows = [{**dict.fromkeys(CANDIDATE_COLUMNS, ""), **good, **change} for change in changes]
     return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS)
-
-
-def write(path: Path, *changes: dict[str, str]) -> Path:
-    candidates(*changes).to_csv(path, index=False)
-    return path
 
 
 def test_the_template_asks_about_each_part_of_the_most_specific_rank(tmp_path: Path) -> None:
@@ -96,37 +84,6 @@ def test_the_template_asks_about_the_field_guides_organisms_in_the_words_its_mod
     found = write_template_questions(folder(species.scientific_name, species.common_name, lineage))
     expected = [make_question(species, first, "color"), make_question(species, second, "pattern")]
     assert [each.question for each in found] == [each.text for each in expected]
-
-
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        (
-            '{"questions": [{"question": "What color is it?", "feature": "color"}]}',
-            [ParsedQuestion("What color is it?", "", "color")],
-        ),
-        (
-            '<think>{"questions"</think>\n```json\n{"questions": [{"question": " What\\ncolor is'
-            ' it?", "explanation": "rare", "feature": "color"}]}\n```',
-            [ParsedQuestion("What color is it?", "rare", "color")],
-        ),
-        (
-            '{"questions": [{"question": "Its color", "feature": "color"},'
-            ' {"question": "What color is it?"}, "What color is it?"]}',
-            [
-                ParsedQuestion("Its color", "", "color", "no question mark"),
-                ParsedQuestion("What color is it?", dropped="no feature"),
-                ParsedQuestion("What color is it?", dropped="no JSON object"),
-            ],
-        ),
-        ('Here they are: {"questions": []}', []),
-        ('{"questions": "none"}', []),
-        ("1. What color is it? (Feature: color)", []),
-        ('{"questions": [{"question": "What co', []),
-    ],
-)
-def test_json_is_read_strictly(words: str, found: list[ParsedQuestion]) -> None:
-    assert read_questions_json(words) == found
 
 
 def test_the_prompt_holds_readable_examples_the_names_and_the_paragraph() -> None:
@@ -179,77 +136,7 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path: Path) -
         assert len(server.requests) == len(asked)
 
 
-def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
-    tmp_path: Path,
-) -> None:
-    good = said(("What color is the seed?", "color of seed"))
-    plans = {
-        "Silent a": ["status 500 down", good],
-        "Chatty b": ["say I do not know that species."],
-        "Refusing c": ["refusal"],
-        "Good d": [good],
-        "Cut e": ["truncated"],
-    }
-    reasons = [
-        "no answer: error: HTTP 500: down",
-        "unreadable: no question in 'I do not know that species.'",
-        "no answer: refused: I cannot help with that.",
-        "",
-        "no answer: truncated: cut off at",
-    ]
-    named = [folder(name, "") for name in plans]
-    with by_name(plans) as server:
-        table = write_questions(at(server), named, {}, tmp_path)
-        again = write_questions(at(server), named, {}, tmp_path, hardware={"retry_failures": True})
-    assert table["species"].tolist() == list(plans)
-    assert table["question"].tolist() == ["", "", "", "What color is the seed?", ""]
-    for dropped, reason in zip(table["dropped"], reasons, strict=True):
-        assert dropped.startswith(reason)
-    assert again["dropped"][0] == ""
-
-
-@pytest.mark.parametrize("writer", ["o1@openai", "o1-2024-12-17@openai"])
-def test_the_papers_writer_has_room_to_think_and_a_price_and_is_sent_no_sampling_field(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: str
-) -> None:
-    with by_name({"a b": [said(("What color is the seed of a b?", "seed color"))]}) as server:
-        monkeypatch.setitem(ENDPOINTS["openai"], "base_url", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-        table = write_questions(writer, [folder("a b", "")], {}, tmp_path)
-        sent = dict(server.requests[-1])
-    assert table["dropped"].tolist() == [""]
-    assert len(sent.pop("messages")) == 1
-    assert sent == {
-        "model": writer.partition("@")[0],
-        "reasoning_effort": "medium",
-        "max_completion_tokens": 1024 + 25_000,  # what its maker advises to keep for thinking
-    }
-    with AnswerStore(tmp_path / "answers.sqlite") as store:
-        spent = store.total_cost(table["writer"][0])
-    # 100 tokens of prompt at 15 dollars a million, 10 of answer at 60
-    assert spent == pytest.approx((100 * 15 + 10 * 60) / 1e6)
-
-
 # The file that a person edits
-
-TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n"))
-WORDS = TEXT.map(str.strip)
-ROWS = st.tuples(WORDS.filter(bool), WORDS, WORDS.filter(bool), WORDS)
-
-
-@given(st.lists(ROWS, unique_by=lambda row: row[0], max_size=4))
-@settings(max_examples=40, deadline=None)
-def test_questions_of_any_words_are_read_back_as_they_were_saved(
-    tmp_path_factory: pytest.TempPathFactory, words: list[tuple[str, str, str, str]]
-) -> None:
-    path, one = tmp_path_factory.mktemp("questions") / "q.csv", folder()
-    about, rows = (one.scientific, one.common, one.name), []
-    for question, explanation, feature, dropped in words:
-        name = make_query_id(one.scientific, question)
-        rows.append((name, *about, question, explanation, feature, "template", dropped))
-    saved = pd.DataFrame(rows, columns=CANDIDATE_COLUMNS, dtype=object)
-    save_questions(path, saved)
-    pd.testing.assert_frame_equal(read_questions(path, [one]), saved)
 
 
 def never() -> pd.DataFrame:
@@ -270,62 +157,39 @@ def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(tmp_
     assert path.read_text(encoding="utf-8") == edited
 
 
-def test_a_species_whose_writer_failed_is_written_again_and_what_a_person_left_stays(
-    tmp_path: Path,
-) -> None:
-    path, other = tmp_path / "q.csv", folder("Aira caryophyllea", common="")
-    about = {"species": other.scientific, "folder": other.name, "writer": "model"}
-    failed = candidates({}, {**about, "question": "", "feature": "", "dropped": "no answer: x"})
-    later = candidates({}, {**about, "question": "What color?", "feature": "color"})
-    both = [folder(), other]
-    load_or_write_questions(path, lambda: failed, both)
-    edited = path.read_text(encoding="utf-8").replace("color of anthers", "color of the anthers")
-    path.write_text(edited, encoding="utf-8")
-    again = load_or_write_questions(path, lambda: later, both)
-    rows = again[["feature", "dropped"]].to_numpy().tolist()
-    assert rows == [["color of the anthers", ""], ["color", ""]]
-    pd.testing.assert_frame_equal(load_or_write_questions(path, never, both), again)
-
-
-@pytest.mark.parametrize("named", [BROME, "Bromus_catharticus"])
-def test_a_custom_file_needs_species_question_feature_and_writer(
-    tmp_path: Path, named: str
-) -> None:
-    four = tmp_path / "questions.csv"
-    lines = f"species, question, feature, writer\n{named}, {COLOR}, color of anthers, Ada\n"
-    four.write_text(lines, encoding="utf-8")
-    (row,) = load_or_write_questions(four, never, [folder()]).itertuples(index=False)
-    name = make_query_id(BROME, COLOR)
-    about = (name, BROME, "rescuegrass", "Bromus_catharticus")
-    assert tuple(row) == (*about, COLOR, "", "color of anthers", "Ada", "")
-
-
-SAVED: dict[str, Callable[[str], str]] = {
-    "Windows": lambda text: "\ufeff" + text.replace("\n", "\r\n"),
-    "semicolons": lambda text: text.replace(",", ";"),
-    "blank rows": lambda text: text + ",,,,,,,,\n\n",
-    "moved columns": lambda text: pd.read_csv(StringIO(text))[CANDIDATE_COLUMNS[::-1]].to_csv(
-        index=False
-    ),
-}
-
-
-@pytest.mark.parametrize("spoil", SAVED.values(), ids=SAVED)
-def test_a_file_that_a_spreadsheet_saved_is_read_also_with_unfinished_dropped_rows(
-    tmp_path: Path, spoil: Callable[[str], str]
-) -> None:
-    unfinished = {"question": "", "feature": "", "dropped": "no answer"}
-    path = write(tmp_path / "q.csv", {"dropped": "no photo"}, unfinished, {})
-    path.write_bytes(spoil(path.read_text(encoding="utf-8")).encode())
-    assert read_questions(path, [folder()])["dropped"].tolist() == ["no photo", "no answer", ""]
-
-
 def test_a_file_that_does_not_exist_or_holds_no_question_to_use_is_refused(tmp_path: Path) -> None:
     path, knife = tmp_path / "q.csv", folder("pocket_knife", common="")
     missing = partial(read_questions, tmp_path / "none.csv", [knife])
     refused(missing, "none.csv: ", "No such file", "`load_or_write_questions`")
     make = partial(write_questions, "template", [knife], {}, tmp_path)
     for _ in range(2):  # without a file, and then with one without a question
-        refused(partial(load_or_write_questions, path, make, [knife]), "q.csv: none", "no parts of")
-    write(path, {"species": knife.scientific, "dropped": "too easy"})
-    refused(partial(load_or_write_questions, path, never, [knife]), "q.csv: none of its 1", "easy")
+        refused(partial(load_or_write_questions, path, make, [knife]), "q.csv: none of its 1")
+
+
+def test_json_is_read_strictly() -> None:
+    fenced = '<think>{</think>\n```json\n{"questions": [{"question": " What\\nis it?"}, 3]}\n```'
+    assert read_questions_json(fenced) == [
+        ParsedQuestion("What is it?", dropped="no feature"),
+        ParsedQuestion("3", dropped="no JSON object"),
+    ]
+    for words in ('Here: {"questions": []}', '{"questions": "none"}', "1. What color is it?"):
+        assert read_questions_json(words) == []
+
+
+def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
+    tmp_path: Path,
+) -> None:
+    plans = {
+        "Silent a": ["status 500 down"],
+        "Chatty b": ["say I do not know that species."],
+        "Cut e": ["truncated"],
+    }
+    with by_name(plans) as server:
+        table = write_questions(at(server), [folder(name, "") for name in plans], {}, tmp_path)
+    assert table["species"].tolist() == list(plans)
+    assert set(table["question"]) == {""}
+    assert table["dropped"].str.partition(":")[0].tolist() == [
+        "no answer",
+        "unreadable",
+        "no answer",
+    ]

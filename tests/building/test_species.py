@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from retrieval_data import refused
 
 from vrag_kit.benchmarks.articles import Article, parse_article
 from vrag_kit.benchmarks.knowledge_base import Page
@@ -61,29 +56,10 @@ def test_a_species_is_chosen_up_to_the_limit_and_the_reason_is_given(
     assert row.reason == f"summary and description are {share:.1%} of the article, {compared} 50%"
 
 
-NAMES = st.sampled_from(["", "Description", "MORPHOLOGY", "Uses", "References"])
-
-
-@given(st.lists(st.tuples(NAMES, st.text("ab ", min_size=1, max_size=30)), min_size=1, max_size=6))
-def test_every_share_is_in_range_and_no_description_is_longer_than_the_page(
-    sections: list[tuple[str, str]],
-) -> None:
-    article = Article("t", tuple(sections))
-    assert 0 <= description_share(article) <= 1
-    assert len(description_text(article)) <= len(article.text)
-
-
 def test_a_species_without_an_article_is_not_chosen_unless_there_are_no_articles() -> None:
     both = [folder("Genus species"), folder("Genus other")]
     table = select_species(both, {"Genus species": page(("", "short"), ("Uses", "long " * 20))})
     assert table["chosen"].tolist() == [True, False]
-    assert math.isnan(table["description_share"][1])
-    assert (table["title"][1], table["n_words"][1]) == ("", 0)
     assert "no article found" in table["reason"][1]
-    alone = select_species(both, {})
-    assert alone["chosen"].all()
-    assert set(alone["reason"]) == {"no articles given"}
-    (row,) = select_species(both[:1], {"Genus species": page()}).itertuples()
-    assert (row.chosen, row.reason) == (False, "the article is empty")
-    assert select_species([], {}).columns.tolist() == table.columns.tolist()
-    refused(partial(select_species, [], {}, limit=50), "limit", "50", "from 0 to 1")
+    assert select_species(both, {})["chosen"].all()
+    assert not select_species(both[:1], {"Genus species": page()})["chosen"].any()

@@ -77,29 +77,6 @@ def test_what_more_than_a_quarter_of_the_judged_images_show_is_dropped(
     assert table["n_judged"][1] + table["n_unjudged"][1] == len(visible)
 
 
-def test_an_image_that_cannot_be_opened_is_named_and_counted(
-    goose: SpeciesFolder, tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    next(tree.rglob("c.jpg")).write_text("hello", encoding="utf-8")
-    asked = questions(goose, "feet")
-    with StrangeServer({"Feature: feet": ["say Answer: yes"]}) as server:
-        table = detect_feature(model_at(server), asked, [goose], tmp_path)
-        assert server.calls("Feature: feet") == 3
-    assert table["visible"].isna().tolist() == [False, False, True, False]
-    assert table["status"][2] == "damaged"
-    assert "not a readable picture" in table["detail"][2]
-    assert "c.jpg: not a readable picture" in capsys.readouterr().out
-    filtered = coarse_filter(asked, table)
-    assert filtered[["n_judged", "n_unjudged"]].to_numpy().tolist() == [[3, 1]]
-
-
-def test_without_a_model_every_question_goes_on(goose: SpeciesFolder, tmp_path: Path) -> None:
-    asked = questions(goose, "feet")
-    table = coarse_filter(asked, detect_feature("", asked, [goose], tmp_path))
-    assert table[["dropped", "n_judged", "n_unjudged"]].to_numpy().tolist() == [["", 0, 0]]
-    assert table["estimated_clue_rate"].isna().all()
-
-
 def test_an_unknown_prompt_and_an_unknown_folder_are_refused(
     goose: SpeciesFolder, tmp_path: Path
 ) -> None:

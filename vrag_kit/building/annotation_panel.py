@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from markupsafe import Markup
 
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.building.annotations import IDENTITY, AnnotationFile, Annotations, Vote
@@ -96,7 +95,7 @@ class AnnotationPanel:
 
     def _send_picture(self, doc_id: str) -> None:
         with suppress(VragError):  # a file may vanish; its thumbnail stays on the screen
-            picture = to_jpeg(self._image(doc_id), FULL, quality=90)
+            picture = to_jpeg(self._task.folder.image(doc_id), FULL, quality=90)
             self.send({"type": "picture", "image": doc_id}, [picture])
 
     @property
@@ -119,7 +118,6 @@ class AnnotationPanel:
                 "number": number,
                 "clue": vote.images.get(doc_id) == 1,
                 "problem": self._problems.get(doc_id, ""),
-                "remark": task.dispute.remarks.get(doc_id, ""),
             }
             for number, doc_id in enumerate(task.pages()[self._page], start=first)
         ]
@@ -130,12 +128,10 @@ class AnnotationPanel:
                 f"All {len(self._tasks)} questions are done or skipped: thank you. Your votes are"
                 f" in {path}; name this file in annotation_files."
             )
-        clues = len(vote.clues)
-        plural = "" if clues == 1 else "s"
         progress = (
             f"question {self._place + 1} of {len(self._tasks)}, {status['done']} done,"
             f" {status['skipped']} skipped; images {first}–{first + len(tiles) - 1} of"
-            f" {len(task.images)}; {clues} clue{plural}; saved in {path}"
+            f" {len(task.images)}; {len(vote.clues)} clue(s); saved in {path}"
         )
         return {
             **vote.model_dump(exclude={"images", "unreadable", "species", "folder"}),
@@ -148,7 +144,7 @@ class AnnotationPanel:
             "called": task.folder.called,
             "explanation": task.explanation,
             "rate": task.rate,
-            "clues": clues,
+            "clues": len(vote.clues),
             "not_done": task.incomplete_reason(vote),
             "not_skipped": task.skip_refused_reason(vote),
             "tiles": tiles,
@@ -157,14 +153,13 @@ class AnnotationPanel:
     def _handle(self, message: JsonView) -> str:
         """Execute a message; returns the reason why it was not executed, or ""."""
         try:
-            with self._file.lock:
-                self._file.refresh()
-                name = message.get("question", self._task.vote.question_id)
-                task = next(task for task in self._tasks if task.vote.question_id == name)
-                refused = self._save_texts(task, message)
-                if refused or task is not self._task:
-                    return refused
-                return self._execute(message, task)
+            self._file.refresh()  # another panel may have written
+            name = message.get("question", self._task.vote.question_id)
+            task = next(task for task in self._tasks if task.vote.question_id == name)
+            refused = self._save_texts(task, message)
+            if refused or task is not self._task:
+                return refused
+            return self._execute(message, task)
         except (VragError, OSError) as error:
             return f"not saved: {error}"
 
@@ -255,12 +250,9 @@ class AnnotationPanel:
     def _read(self, doc_id: str) -> tuple[bytes, str]:
         """The thumbnail of an image, or why it cannot be read."""
         try:
-            return to_jpeg(self._image(doc_id), SIDE), ""
+            return to_jpeg(self._task.folder.image(doc_id), SIDE), ""
         except VragError as error:
             return b"", str(error)
-
-    def _image(self, doc_id: str) -> ImageFile:
-        return ImageFile(safe_join(self._task.folder.root, doc_id, "annotation panel"))
 
 
 def _closed(vote: Vote) -> str:
@@ -283,8 +275,8 @@ def annotate(
     estimated_clue_rate (the coarse filter's estimate, NaN if unknown). An existing file is
     continued at the first question that is neither done nor skipped. Each annotator uses a separate
     file; seed, question and annotator determine the order of the images. With `disputes` (from
-    `find_disputes`) only its images are displayed, with the annotators' remarks; undisputed clues
-    are ticked. Raises `VragError` as `make_assignments` and `AnnotationFile` do.
+    `find_disputes`) only its images are displayed; undisputed clues are ticked. Raises `VragError`
+    as `make_assignments` and `AnnotationFile` do.
     """
     tasks = make_assignments(questions, folders, annotator, seed=seed, disputes=disputes)
     return AnnotationPanel(tasks, AnnotationFile(path, annotator))
@@ -303,20 +295,9 @@ def annotation_page(
     cards = []
     for each in annotations:
         for vote in list(each.votes.values())[:questions]:
-            cards.append(_card(each.annotator, vote, Path(image_root), clues))
+            facts = {"annotator": each.annotator, "status": vote.status, "answer": vote.answer}
+            facts["clues"] = f"{len(vote.clues)} of {len(vote.images)} images shown"
+            paths = [safe_join(Path(image_root), name, "annotation page") for name in vote.clues]
+            images = [image_html(ImageFile(path), kind="relevant") for path in paths[:clues]]
+            cards.append(card_html(vote.question, facts, images))
     return page_html(cards, "no question was opened yet")
-
-
-def _card(annotator: str, vote: Vote, root: Path, most: int) -> Markup:
-    unreadable = f"; {len(vote.unreadable)} could not be read" if vote.unreadable else ""
-    fields = {"species", "feature", "status", "answer", "suggestion"}
-    rows = {"annotator": annotator, **vote.model_dump(include=fields)}
-    rows["clues"] = f"{len(vote.clues)} of {len(vote.images)} images shown{unreadable}"
-    evidence: list[str] = []
-    for doc_id in vote.clues[:most]:
-        image = ImageFile(safe_join(root, doc_id, "annotation page"))
-        evidence.append(image_html(image, caption="clue", kind="relevant"))
-    if len(vote.clues) > most:
-        evidence.append(f"and {len(vote.clues) - most} more")
-    facts = {name: text for name, text in rows.items() if text}
-    return card_html(vote.question, facts, evidence)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pandas as pd
-from filelock import FileLock
 from pydantic import AfterValidator, ConfigDict, Field
 
 from vrag_kit.benchmarks.rows import Problems, Row, validate
@@ -98,29 +97,19 @@ def _annotator(line: str, path: Path | str) -> str:
 
 
 class AnnotationFile:
-    """An annotator's file, which several panels may write in turn.
-
-    `annotations` holds its votes as of the last `refresh` or `save`. Hold `lock` over both, so
-    that no panel replaces what another one saved in between.
-    """
+    """An annotator's file; `annotations` holds its votes as of the last `refresh` or `save`."""
 
     def __init__(self, path: Path | str, annotator: str) -> None:
         """Opens or creates the file. Raises `VragError` for a blank name, when the file belongs to
-        another annotator or cannot be written, and as `read_votes`.
+        another annotator, and as `read_votes`; `OSError` when it cannot be written.
         """
         if not annotator.strip():
             raise VragError(f"found the annotator {annotator!r}; expected a name.")
         self.path = project_path(path)
         self.annotations = Annotations(annotator)
-        self.lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.lock:
-                if not self.path.exists():
-                    self._write(self.annotations)
-                self.refresh()
-        except OSError as error:
-            raise VragError(f"{path}: votes cannot be written ({error.strerror}).") from error
+        if not self.path.exists():
+            self._write(self.annotations)
+        self.refresh()
 
     def refresh(self) -> None:
         """Read the file, which another panel may have replaced. Raises `VragError` as `read_votes`
@@ -156,18 +145,12 @@ def read_annotation_files(
     """Read the files of several annotators, each as `read_annotations` does.
     Questions match by question_id.
 
-    A question that was reworded after its annotation is a new one. An image that was added to a
-    folder after the annotation has no label, which is printed too. Raises `VragError` as
-    `read_votes`, for a missing file, for a file without any of the questions, and for two
-    files of one annotator.
+    A question that was reworded after its annotation is a new one, and an image that was added
+    after it has no label. Raises `VragError` as `read_annotations`, and for two files of one
+    annotator.
     """
     current: list[Annotations] = []
-    for path in map(project_path, paths):
-        if not path.exists():
-            raise VragError(
-                f"{path}: nobody has ticked as {path.stem} yet. Open the notebook with the"
-                f" parameter annotator: {path.stem}, or take the file off annotation_files."
-            )
+    for path in paths:
         found = read_annotations(path, questions, folders)
         if found.annotator in [each.annotator for each in current]:
             raise VragError(
@@ -175,19 +158,7 @@ def read_annotation_files(
                 " file for each annotator."
             )
         current.append(found)
-        _note_new_images(found, folders)
     return current
-
-
-def _note_new_images(annotations: Annotations, folders: Sequence[SpeciesFolder]) -> None:
-    images = {folder.name: set(folder.images) for folder in folders}
-    done = [vote for vote in annotations.votes.values() if vote.status == "done"]
-    new = sum(len(images[vote.folder] - {*vote.images, *vote.unreadable}) for vote in done)
-    if new:
-        logger.info(
-            f"note: {annotations.annotator}: {new:,} images are newer than the annotation of their"
-            " question, and have no label until it is reopened in the panel"
-        )
 
 
 def read_annotations(
@@ -195,18 +166,16 @@ def read_annotations(
 ) -> Annotations:
     """Read the file of one annotator, or of an adjudicator, whose panel displayed disputed images
     only. It is restricted to `questions` and to images in `folders`; a printed note counts what
-    else it holds. Raises `VragError` as `read_votes` and for a file without any of the questions.
+    questions it holds else. Raises `VragError` as `read_votes` and for a file without any of the
+    questions.
     """
     found = read_votes(path)
     images = {folder.name: set(folder.images) for folder in folders}
     ids = set(questions["question_id"])
-    votes = {}
-    lost = 0
-    others = []
+    votes, others = {}, []
     for vote in found.votes.values():
         if vote.question_id in ids and vote.folder in images:
             left = {name: vote.images[name] for name in vote.images if name in images[vote.folder]}
-            lost += len(vote.images) - len(left)
             votes[vote.question_id] = vote.model_copy(update={"images": left})
         else:
             others.append(vote.question)
@@ -216,9 +185,6 @@ def read_annotations(
             " expected those of the current questions and folders. Annotate these in the panel, or"
             " name another file."
         )
-    if others or lost:
-        logger.info(
-            f"note: {found.annotator}: left out {len(others):,} questions that are not among the"
-            f" current ones, and {lost:,} images that are not in their folders any more"
-        )
+    if others:
+        logger.info(f"note: {path}: left out {len(others):,} questions that are not asked any more")
     return replace(found, votes=votes)

@@ -76,35 +76,25 @@ def make_assignments(
     Columns question_id, species, folder, question, feature, explanation, estimated_clue_rate. Seed,
     question and annotator determine the order; a new file in the folder moves no other.
 
-    With `disputes`, the images of a question are the disputed ones and some undisputed clues, with
-    the annotators' remarks. Raises `VragError` for a missing column, no or a repeated question, a
-    folder not in `folders`, an image not in its folder, and a rate outside [0, 1].
+    With `disputes`, the images of a question are the disputed ones and some undisputed clues.
+    Raises `VragError` for a missing column, without any question, and for a folder that is not in
+    `folders`.
     """
     columns = [*IDENTITY, "explanation", "estimated_clue_rate"]
     require_columns(questions, columns, "questions to annotate")
     if questions.empty:
         raise VragError("found no question to annotate; expected one or more that are not dropped.")
-    repeated = questions["question_id"][questions["question_id"].duplicated()].tolist()
-    if repeated:
-        raise VragError(f"question {repeated[0]!r}: found it twice; expected each question once.")
     tasks = []
     for row in questions.to_dict("records"):
-        where, rate = f"question {row['question_id']!r}", row["estimated_clue_rate"]
         folder = folder_of(row, folders)
         dispute = (disputes or {}).get(row["question_id"], Dispute())
         images = folder.images if disputes is None else dispute.images
-        lost = sorted(set(images) - set(folder.images))
-        if lost or not images:
-            found = f"the image {lost[0]!r}" if lost else "no image"
-            raise VragError(f"{where}: found {found}; expected images in {folder.name}.")
-        if not (np.isnan(rate) or 0 <= rate <= 1):
-            raise VragError(f"{where}: found the estimated_clue_rate {rate}; expected 0 to 1.")
         words = {column: row[column] for column in IDENTITY}
         tasks.append(
             Assignment(
                 vote=Vote.model_validate({**words, "answer": dispute.answer}),
                 explanation=row["explanation"],
-                rate=_rate(rate),
+                rate=_rate(row["estimated_clue_rate"]),
                 folder=folder,
                 images=tuple(ordered(images, seed, row["question_id"], annotator)),
                 dispute=dispute,

@@ -15,7 +15,6 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.building.decisions import Decision
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, Json, JsonView
 from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
@@ -59,8 +58,7 @@ def write_benchmark(
     species: Path | None = None,
 ) -> Path:
     """Write the kept questions to <folder>/annotations.jsonl, and return its path.
-    The format is Visual-RAG, version 2. A parameter file for `vrag run` is written too. A warning
-    names the species without a kept question that had one to annotate.
+    The format is Visual-RAG, version 2. A parameter file for `vrag run` is written too.
 
     The parameter file is named as the folder; see `parameter_file_text`. Raises `VragError` when no
     question is kept and when the folder holds a benchmark over other images, and `OSError` when it
@@ -76,7 +74,6 @@ def write_benchmark(
             f"{annotations}: no question is kept, so no benchmark is written ({statuses}). Annotate"
             " in the notebook's panel, in JupyterLab, and name its file in annotation_files."
         )
-    _warn_of_species(decisions)
     root = display_path(image_root)
     sources: Json = {
         "data": {"annotations": display_path(annotations), "image_root": root, "name": name}
@@ -99,20 +96,6 @@ def write_benchmark(
     benchmark = load_visual_rag(annotations, image_root)
     write_file(parameters, parameter_file_text(benchmark, folder.name, sources, before))
     return annotations
-
-
-def _warn_of_species(decisions: Sequence[Decision]) -> None:
-    """Name the species without a kept question, but those whose questions all were dropped."""
-    kept = {each.species for each in decisions if each.status == "kept"}
-    first: dict[str, str] = {}
-    for each in decisions:
-        if each.species not in kept and not each.status.startswith("dropped"):
-            why = f"{each.species} ({each.status.replace('_', ' ')}: {each.reason})"
-            first.setdefault(each.species, why)
-    if first:
-        every = len({each.species for each in decisions})
-        names = ", ".join(list(first.values())[:3])
-        logger.warning(f"of {len(first):,} of {every:,} species no question is kept: {names}")
 
 
 def _row(decision: Decision) -> dict[str, object]:

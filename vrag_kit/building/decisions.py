@@ -7,7 +7,7 @@ The paper's rule is 0 < clue rate ≤ 0.25.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import Any
 
@@ -34,6 +34,13 @@ STATUSES = (
     "dropped_earlier",
 )
 """Statuses of a question; later ones are decided earlier."""
+_STEPS = {
+    "passed screening": "dropped_earlier",
+    "passed coarse filter": "dropped_by_filter",
+    "annotated": "awaiting_adjudication",
+    "kept": "too_common",
+}
+"""Step → the first status of a question that did not pass it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,6 @@ class Dispute:
 
     images: tuple[str, ...] = ()  # doc_ids that the panel displays
     ticked: frozenset[str] = frozenset()  # images that are ticked to begin with
-    remarks: Mapping[str, str] = field(default_factory=dict)  # doc_id → the text below it
     answer: str = ""  # the proposed answers
 
 
@@ -59,11 +65,7 @@ class Decision:
     labels: Mapping[str, int]  # image → 1 (clue) or 0; empty until people have decided
     answers: tuple[str, ...]  # accepted answers, in the order in which they were given
     annotators: tuple[str, ...]  # who finished it
-
-    @property
-    def clue_rate(self) -> float:
-        """Share of clues among the labelled images, in [0, 1]; NaN without any."""
-        return _clue_rate(self.labels)
+    clue_rate: float  # share of clues among the labelled images, in [0, 1]; NaN without any
 
 
 def annotator_agreement(annotations: Sequence[Annotations], *, seed: int = 0) -> pd.DataFrame:
@@ -136,25 +138,9 @@ def find_disputes(annotations: Sequence[Annotations]) -> dict[str, Dispute]:
         finished = finished_votes(annotations, question_id)
         if disputed or answers_differ(finished):
             agreed = [doc_id for doc_id, label in labels.items() if label][:AGREED_CLUES]
-            images = (*disputed, *agreed)
-            remarks = {name: _remark(annotations, question_id, name) for name in images}
             answer = " | ".join(accepted_answers(finished))
-            disputes[question_id] = Dispute(images, frozenset(agreed), remarks, answer)
+            disputes[question_id] = Dispute((*disputed, *agreed), frozenset(agreed), answer)
     return disputes
-
-
-def _remark(annotations: Sequence[Annotations], question_id: str, doc_id: str) -> str:
-    """Which annotators call the image a clue, which do not, and which did not see it."""
-    sides: dict[str, list[str]] = {"clue for": [], "not for": [], "not seen by": []}
-    for each in annotations:
-        vote = each.votes.get(question_id)
-        if vote is None or vote.status == "open":
-            continue
-        if doc_id in vote.images:
-            sides["clue for" if vote.images[doc_id] else "not for"].append(each.annotator)
-        elif vote.status == "done":
-            sides["not seen by"].append(each.annotator)
-    return "; ".join(f"{words} {', '.join(names)}" for words, names in sides.items() if names)
 
 
 def answers_differ(finished: Mapping[str, Vote]) -> bool:
@@ -226,7 +212,7 @@ def _decide(
     if ruling and ruling.answer.strip():
         answers = split_answers(ruling.answer)
     labels = {} if waits else dict(sorted({**labels, **ruled}.items()))
-    rate = _clue_rate(labels)
+    rate = sum(labels.values()) / len(labels) if labels else np.nan
     skipped = any(
         each.votes[question_id].status == "skipped"
         for each in annotations
@@ -249,11 +235,7 @@ def _decide(
     columns = ("question_id", "species", "question", "estimated_clue_rate")
     given = {name: row[name] for name in columns}
     decided = {"status": status, "reason": reason, "labels": labels, "answers": answers}
-    return Decision(**given, **decided, annotators=tuple(votes))
-
-
-def _clue_rate(labels: Mapping[str, int]) -> float:
-    return sum(labels.values()) / len(labels) if labels else np.nan
+    return Decision(**given, **decided, annotators=tuple(votes), clue_rate=rate)
 
 
 def decisions_table(decisions: Sequence[Decision]) -> pd.DataFrame:
@@ -290,17 +272,9 @@ def question_funnel(species: int, chosen: int, decisions: Sequence[Decision]) ->
     Columns step, unit_of_n ("species" or "questions"), n. `species` and `chosen` are counts.
     """
     ranks = [STATUSES.index(each.status) for each in decisions]
-    rows = [
-        ("with images", "species", species),
-        ("chosen", "species", chosen),
-        ("written", "questions", len(ranks)),
-    ]
-    for step, status in (
-        ("passed screening", "dropped_earlier"),
-        ("passed coarse filter", "dropped_by_filter"),
-        ("annotated", "awaiting_adjudication"),
-        ("kept", "too_common"),
-    ):
+    rows = [("with images", "species", species), ("chosen", "species", chosen)]
+    rows.append(("written", "questions", len(ranks)))
+    for step, status in _STEPS.items():
         left = sum(rank < STATUSES.index(status) for rank in ranks)
         rows.append((step, "questions", left))
     return pd.DataFrame(rows, columns=["step", "unit_of_n", "n"])

@@ -178,8 +178,6 @@ function render({ model, el }) {
     make("span", "box", strip);
     make("span", "", strip, { textContent: "clue" });
     make("span", "number", strip, { textContent: tile.number });
-    const remark = make("div", "remark", node, { textContent: tile.remark });
-    remark.hidden = !tile.remark;
     frame.addEventListener("click", () => { focus(place); show(place); });
     strip.addEventListener("click", () => { focus(place); tick(place); });
     node.addEventListener("focus", () => { focused = place; rove(); });
@@ -189,7 +187,7 @@ function render({ model, el }) {
   function paint({ node, problem }, tile) {
     node.setAttribute("aria-checked", String(tile.clue));
     node.setAttribute("aria-disabled", String(Boolean(tile.problem) || view.status !== "open"));
-    node.setAttribute("aria-label", [`image ${tile.number}, clue`, tile.remark, tile.problem && "cannot be shown"].filter(Boolean).join(", "));
+    node.setAttribute("aria-label", [`image ${tile.number}, clue`, tile.problem && "cannot be shown"].filter(Boolean).join(", "));
     node.title = tile.image;
     problem.textContent = tile.problem && `cannot be shown: ${tile.problem}`;
   }
@@ -215,7 +213,7 @@ function render({ model, el }) {
     }
     open = place;
     const mark = tile.clue ? "✓ clue" : view.status === "open" ? "space ticks it as a clue" : "no clue";
-    caption.textContent = [`image ${tile.number}`, mark, tile.remark, tile.image.split("/").pop()].filter(Boolean).join(" · ");
+    caption.textContent = [`image ${tile.number}`, mark, tile.image.split("/").pop()].filter(Boolean).join(" · ");
     full.classList.toggle("clue", tile.clue);
     if (!full.open) full.showModal();
   }

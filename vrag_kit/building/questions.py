@@ -230,26 +230,21 @@ def load_or_write_questions(
     """Return the candidate questions in the file at `path`.
     If it is missing, the questions that `make` returns are written there first.
 
-    An edited file is never overwritten. Only a species without a question in it, as after a failed
-    writer, is written again. Prints what was done. Raises `VragError` as `read_questions` does
+    An existing file, which a person may have edited, is never overwritten. Prints what was done.
+    Raises `VragError` as `read_questions` does
     and when no question is left, and `OSError` when the file cannot be written.
     """
-    path, made = project_path(path), not project_path(path).exists()
+    path = project_path(path)
+    made = not path.exists()
     if made:
-        save_questions(path, make())
+        rows = make()[CANDIDATE_COLUMNS].to_numpy().tolist()
+        write_csv_rows(path, CANDIDATE_COLUMNS, rows)
     questions = read_questions(path, folders)
-    complete = questions["species"].isin(questions.loc[questions["question"] != "", "species"])
-    if not made and not complete.all():
-        fresh = make()
-        fresh = fresh[fresh["species"].isin(questions.loc[~complete, "species"])]
-        save_questions(path, pd.concat([questions[complete], fresh], ignore_index=True))
-        questions = read_questions(path, folders)
     usable = int((questions["dropped"] == "").sum())
     if not usable:
-        reasons = "; ".join(f"{row.species} ({row.dropped})" for row in questions[:1].itertuples())
         raise VragError(
-            f"{path}: none of its {len(questions):,} questions can be used: {reasons}. Write your"
-            f" own there (columns {', '.join(NEEDED)}), or name a model as `writer`."
+            f"{path}: none of its {len(questions):,} questions can be used; its column `dropped`"
+            " says why. Write your own there, or name a model as `writer`."
         )
     done = "written to" if made else "read from"
     logger.info(
@@ -257,13 +252,6 @@ def load_or_write_questions(
         " this again, or delete it to have them written again"
     )
     return questions
-
-
-def save_questions(path: Path, candidates: pd.DataFrame) -> None:
-    """Write candidate questions in the format of `read_questions`; raises `OSError` when it fails.
-    An existing file is replaced only once the new one is complete.
-    """
-    write_csv_rows(path, CANDIDATE_COLUMNS, candidates[CANDIDATE_COLUMNS].to_numpy().tolist())
 
 
 def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.DataFrame:

@@ -11,15 +11,13 @@ from vrag_kit.retrieval.metrics import CUTOFFS
 from vrag_kit.types import Benchmark
 
 
-def notebook_requirements(
-    benchmark: Benchmark, *, ks: Sequence[int] | None = None, cutoffs: Sequence[int] = CUTOFFS
-) -> pd.DataFrame:
+def notebook_requirements(benchmark: Benchmark, *, ks: Sequence[int] | None = None) -> pd.DataFrame:
     """Builds a table of the images that each notebook requires per question. Columns: notebook;
-    candidates and non_clues, required for the largest k (of `ks` and `cutoffs`, else the notebook's
-    own parameters); has_candidates and has_non_clues, the fewest of any question here; and cut,
+    candidates and non_clues, required for the largest k (of `ks`, else the notebook's own
+    parameters); has_candidates and has_non_clues, the fewest of any question here; and cut,
     whether k ends earlier. Other notebooks need at most one clue and one non-clue.
     """
-    needs = [row[:3] for row in _needs(benchmark, max(ks or TOP_K), max(cutoffs)) if any(row[1:3])]
+    needs = [row[:3] for row in _needs(benchmark, max(ks or TOP_K)) if any(row[1:3])]
     needs.append(("61_compare", max(ks or [5]), 0))
     table = pd.DataFrame(needs, columns=["notebook", "candidates", "non_clues"])
     candidates, non_clues = _pools(benchmark)
@@ -39,14 +37,12 @@ def unmet_requirements(benchmark: Benchmark, *, articles: bool = False) -> dict[
     """Maps each notebook of this paper to the reason why it cannot run on a custom benchmark, or
     "". The tour is first. The benchmark may have `articles`, but no other additional data.
     """
-    reasons = {row[0]: row[3] for row in _needs(benchmark, max(TOP_K), max(CUTOFFS))}
+    reasons = {row[0]: row[3] for row in _needs(benchmark, max(TOP_K))}
     return reasons | ({"09_wikipedia_text_rag": ""} if articles else {})
 
 
-def _needs(benchmark: Benchmark, k: int, cutoff: int) -> list[tuple[str, int, int, str]]:
-    """Notebook, candidates and images that are no clue (for the largest k and cut-off),
-    and why it cannot run.
-    """
+def _needs(benchmark: Benchmark, k: int) -> list[tuple[str, int, int, str]]:
+    """Notebook, candidates and other images (for the largest k), and why it cannot run."""
     alone = "" if _pools(benchmark)[1] else "a question has no image that is no clue"
     one_species = "" if len(set(benchmark.groups.values())) > 1 else "there is one species alone"
     few = "" if _elsewhere(benchmark) >= 4 else "there are not four images of other species"
@@ -57,7 +53,7 @@ def _needs(benchmark: Benchmark, k: int, cutoff: int) -> list[tuple[str, int, in
     return [
         ("00_tour", 0, 0, alone),
         ("01_benchmark_statistics", 0, 0, ""),
-        ("02_retriever_comparison", cutoff, 0, ""),
+        ("02_retriever_comparison", max(CUTOFFS), 0, ""),
         ("03_baselines", 0, 0, alone),
         ("04_top_k_vs_one_in_k", k, k - 1, alone),
         ("05_gcue_curves", 0, k - 1, alone),

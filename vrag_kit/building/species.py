@@ -6,20 +6,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from vrag_kit.benchmarks.articles import Article
-from vrag_kit.benchmarks.images import SUFFIXES, list_images
+from vrag_kit.benchmarks.images import SUFFIXES, ImageFile, list_images
 from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.errors import VragError
-from vrag_kit.log import logger
+from vrag_kit.files import safe_join
 
 # NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species
 _INATURALIST = re.compile(r"\d+_(?:[A-Z][^_]*_){6}[^_].*")
@@ -46,6 +44,10 @@ class SpeciesFolder:
             return self.scientific
         return f"{self.common} (scientific name: {self.scientific})"
 
+    def image(self, doc_id: str) -> ImageFile:
+        """Return one of the images. Raises `VragError` for a path that leaves the root."""
+        return ImageFile(safe_join(self.root, doc_id, f"folder {self.name}"))
+
 
 def read_species_folders(
     image_root: Path | str, common_names: Mapping[str, str] | None = None
@@ -53,29 +55,18 @@ def read_species_folders(
     """Return the folders in `image_root` that hold images, sorted by name.
 
     `common_names` maps scientific to common names, as `read_species` does. Files without an image
-    suffix are left out; a warning counts them.
+    suffix are left out.
 
-    Raises `VragError` when `image_root` is missing or holds no such folder, when two folders are of
+    Raises `VragError` when `image_root` holds no such folder or is missing, when two folders are of
     one species, and for a name with white space, which TREC files cannot hold.
     """
     root = Path(image_root)
-    if not root.is_dir():
-        raise VragError(f"{root}: no such folder; expected one that holds a folder per species.")
     places = [each for each in sorted(root.glob("[!.]*")) if each.is_dir()]
     folders = [_read(place, common_names or {}) for place in places]
     folders = [folder for folder in folders if folder.images]
-    files = chain.from_iterable(place.glob("[!.]*") for place in places)
-    suffixes = [path.suffix.lower() or "without suffix" for path in files if path.is_file()]
-    others = Counter(suffix for suffix in suffixes if suffix not in SUFFIXES)
-    counts = ", ".join(f"{count:,} {suffix}" for suffix, count in others.most_common())
-    convert = f" Convert {counts} to .jpg or .png." if others else ""
     if not folders:
-        raise VragError(
-            f"{root}: found no image ({', '.join(SUFFIXES)}) in its folders; expected"
-            f" <species>/<image>.{convert}"
-        )
-    if others:
-        logger.warning(f"{root}: files that are no images are left out.{convert}")
+        suffixes = ", ".join(SUFFIXES)
+        raise VragError(f"{root}: found no image ({suffixes}); expected <species>/<image>.")
     _check_names(root, folders)
     return folders
 
@@ -123,36 +114,15 @@ def _read(folder: Path, common_names: Mapping[str, str]) -> SpeciesFolder:
     )
 
 
-DESCRIPTIONS = frozenset(
-    {
-        "description",
-        "descriptions",
-        "general description",
-        "physical description",
-        "appearance",
-        "physical appearance",
-        "general appearance",
-        "appearance and description",
-        "description and appearance",
-        "description and identification",
-        "identification and description",
-        "identification",
-        "morphology",
-        "description and morphology",
-        "morphology and description",
-        "characteristics",
-        "physical characteristics",
-        "morphological characteristics",
-        "characters",
-        "features",
-        "physical features",
-    }
+_LOOKS = "description|appearance|identification|morphology|characteristics|characters|features"
+_DESCRIBES = re.compile(
+    rf"((general|physical|morphological) )?({_LOOKS})s?( and ({_LOOKS}))?", re.IGNORECASE
 )
-"""Headings of description sections, in lower case.
+"""Headings of description sections.
 
 Their subsections are not included: articles are parsed without the level of a heading.
 """
-_COLUMNS = "folder species common n_images title n_words description_share chosen reason"
+_COLUMNS = "folder species common n_images title description_share chosen reason"
 
 
 def select_species(
@@ -160,27 +130,21 @@ def select_species(
 ) -> pd.DataFrame:
     """Return one row per species, with whether it is chosen, and why.
 
-    Columns folder, species (scientific name), common, n_images, title and n_words of its article
-    ("" and 0 without one), description_share (`description_share`, in [0, 1], NaN without an
+    Columns folder, species (scientific name), common, n_images, title of its article (""
+    without one), description_share (`description_share`, in [0, 1], NaN without an
     article), chosen and reason. A species is chosen when that share is at most `limit`, as in
     appendix C: an article with much other content describes the looks in few words. One without an
     article is not chosen, as nothing shows how well it is described; but when `pages` is empty, all
-    are. No folders give no rows. Raises `VragError` for a limit outside [0, 1].
+    are. No folders give no rows.
     """
-    if not 0 <= limit <= 1:
-        raise VragError(
-            f"the limit on summary and description is {limit}; expected a share of the article from"
-            " 0 to 1, such as the paper's 0.5."
-        )
     rows = []
     for folder in folders:
         article = pages[folder.scientific].article if folder.scientific in pages else None
         share = description_share(article) if article else math.nan
         chosen = not pages or share <= limit
-        title, words = (article.title, len(article.text.split())) if article else ("", 0)
         why = _why(article, share, limit) if pages else "no articles given"
         who = (folder.name, folder.scientific, folder.common, len(folder.images))
-        rows.append((*who, title, words, share, chosen, why))
+        rows.append((*who, article.title if article else "", share, chosen, why))
     return pd.DataFrame(rows, columns=_COLUMNS.split())
 
 
@@ -204,11 +168,11 @@ def description_text(article: Article) -> str:
 
 
 def _described(article: Article) -> list[tuple[str, str]]:
-    """The opening, which has no heading, and the sections of `DESCRIPTIONS`."""
+    """The opening, which has no heading, and the sections that describe."""
     return [
         (heading, text)
         for heading, text in article.sections
-        if not heading or heading.strip().lower() in DESCRIPTIONS
+        if not heading or _DESCRIBES.fullmatch(heading.strip())
     ]
 
 

@@ -6,20 +6,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from vrag_kit.benchmarks.images import ImageFile, damage
 from vrag_kit.building.species import SpeciesFolder, folder_of
 from vrag_kit.config import GREEDY, Entry, hardware_of
 from vrag_kit.errors import VragError
-from vrag_kit.files import safe_join
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator, render
 from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.judging.abstention import is_abstention
@@ -35,16 +32,8 @@ MOST_CLUES = 0.25
 _DATA = json.loads((Path(__file__).parent / "presence.json").read_text(encoding="utf-8"))
 
 
-@dataclass(frozen=True)
-class ImageQuery:
-    """A question about one image."""
-
-    question_id: str
-    doc_id: str
-    question: str
-    feature: str
-    called: str  # common and scientific name of the species
-    image: ImageFile
+ImageQuery = tuple[Mapping[Hashable, Any], SpeciesFolder, str]
+"""A row of the questions, the folder of its species, and the doc_id of one of its images."""
 
 
 def detect_feature(
@@ -64,12 +53,11 @@ def detect_feature(
     `prompt` selects the prompt. "yes_no": is the feature visible, yes or no. "question": the
     question itself, with one image; an answer means visible, an abstention not visible; for models
     that were trained to abstain. With "" as `model` no model is called, and there are no rows.
-    `questions` has the columns question_id, folder, question, feature, dropped. Images that cannot
-    be opened are printed and left out. Answers are stored in `answers.sqlite` in `answers_dir` and
-    reused; see `ask_prompts` for what is printed and raised. `hardware` names fields of `Hardware`;
-    answers are greedy and 16 tokens long at most, unless the model's entry says otherwise. Also
-    raises `VragError` for an unknown prompt and for a question whose folder is not among
-    `folders`.
+    `questions` has the columns question_id, folder, question, feature, dropped. Answers are stored
+    in `answers.sqlite` in `answers_dir` and reused; see `ask_prompts` for what is printed and
+    raised. `hardware` names fields of `Hardware`; answers are greedy and 16 tokens long at most,
+    unless the model's entry says otherwise. Also raises `VragError` for an unknown prompt, for an
+    image that cannot be opened, and for a question whose folder is not among `folders`.
     """
     if not model:
         logger.info("no coarse filter: annotators get every question")
@@ -80,42 +68,31 @@ def detect_feature(
             f" {', '.join(map(repr, PRESENCE_PROMPTS))}."
         )
     queries = _image_queries(questions[questions["dropped"] == ""], folders)
-    images = {query.doc_id: query.image for query in queries}
-    with ThreadPoolExecutor(4) as pool:
-        problems = dict(zip(images, pool.map(damage, images.values()), strict=True))
-    if damaged := list(filter(None, problems.values())):
-        examples = "; ".join(damaged[:5])
-        logger.info(f"left out {len(damaged):,} images that cannot be opened, such as {examples}")
-    readable = [query for query in queries if not problems[query.doc_id]]
     write, read = PRESENCE_PROMPTS[prompt]
     decoding = {**GREEDY, "max_new_tokens": 16}
     generator = load_generator(model, decoding=decoding, hardware=hardware)
     with AnswerStore(project_path(answers_dir) / "answers.sqlite") as store:
         answers = ask_prompts(
             generator,
-            [write(query) for query in readable],
+            list(starmap(write, queries)),
             store,
-            owners=[query.question_id for query in readable],
+            owners=[row["question_id"] for row, _, _ in queries],
             hardware=hardware_of(hardware),
             task=Task(what="looks"),
         )
-    results = dict(zip(readable, (_result(answer, read) for answer in answers), strict=True))
-    rows = []
-    for query in queries:
-        lost = (np.nan, Status.DAMAGED.value, problems[query.doc_id], "")
-        rows.append((query.question_id, query.doc_id, *results.get(query, lost)))
+    rows = [
+        (row["question_id"], doc_id, *_result(answer, read))
+        for (row, _, doc_id), answer in zip(queries, answers, strict=True)
+    ]
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
 def _image_queries(questions: pd.DataFrame, folders: Sequence[SpeciesFolder]) -> list[ImageQuery]:
     """Every question with every image of its folder; raises `VragError` without the folder."""
-    queries = []
+    queries: list[ImageQuery] = []
     for row in questions.to_dict("records"):
         folder = folder_of(row, folders)
-        words = (row["question"], row["feature"], folder.called)
-        for doc_id in folder.images:
-            image = ImageFile(safe_join(folder.root, doc_id, "coarse filter"))
-            queries.append(ImageQuery(row["question_id"], doc_id, *words, image))
+        queries += [(row, folder, doc_id) for doc_id in folder.images]
     return queries
 
 
@@ -167,17 +144,18 @@ def coarse_filter(
     )
 
 
-def _yes_no(query: ImageQuery) -> Prompt:
-    words = {"called": query.called, "feature": query.feature, "question": query.question}
-    return (Message(role="user", parts=(_DATA["yes_no"].format(**words), query.image)),)
+def _yes_no(row: Mapping[Hashable, Any], folder: SpeciesFolder, doc_id: str) -> Prompt:
+    words = {name: row[name] for name in ("feature", "question")}
+    text = _DATA["yes_no"].format(called=folder.called, **words)
+    return (Message(role="user", parts=(text, folder.image(doc_id))),)
 
 
-def _question(query: ImageQuery) -> Prompt:
+def _question(row: Mapping[Hashable, Any], folder: SpeciesFolder, doc_id: str) -> Prompt:
     from vrag_kit.papers.visual_rag.judge import PROMPTS
 
-    document = Document(doc_id=query.doc_id, image=query.image)
-    text_query = Query(query_id=query.question_id, text=query.question)
-    return render(PROMPTS.template("one_image"), text_query, [document])
+    document = Document(doc_id=doc_id, image=folder.image(doc_id))
+    query = Query(query_id=row["question_id"], text=row["question"])
+    return render(PROMPTS.template("one_image"), query, [document])
 
 
 def _read_yes_no(text: str) -> float:
@@ -189,7 +167,7 @@ def _read_answer(text: str) -> float:
     return float(not is_abstention(text)) if text else np.nan
 
 
-PRESENCE_PROMPTS: dict[str, tuple[Callable[[ImageQuery], Prompt], Callable[[str], float]]] = {
+PRESENCE_PROMPTS: dict[str, tuple[Callable[..., Prompt], Callable[[str], float]]] = {
     "yes_no": (_yes_no, _read_yes_no),
     "question": (_question, _read_answer),
 }
