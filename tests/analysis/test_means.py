@@ -33,14 +33,6 @@ def weights(**shares: float) -> pd.Series:
     return pd.Series(shares).rename_axis("part")
 
 
-def test_the_mean_and_its_variance_are_those_of_a_stratified_sample() -> None:
-    rows = table(a=[1.0, 2.0, 6.0], b=[0.0, 4.0, 5.0, 7.0])
-    found = table_mean(rows, WIDE, weights(a=3, b=1))
-    assert found.value == pytest.approx(0.75 * 3 + 0.25 * 4)
-    # Σ share² s² / n with s² = 7 in a, 26 / 3 in b (Cochran 1977, equation 5.13)
-    assert found.variance == pytest.approx(0.75**2 * 7 / 3 + 0.25**2 * (26 / 3) / 4)
-
-
 def by_matrices(rows: pd.DataFrame, shares: dict[str, float]) -> tuple[float, float]:
     """CR2 variance of Σ share · coefficient in the regression on parts, and its
     Satterthwaite degrees of freedom, as Bell and McCaffrey write them.
@@ -73,37 +65,6 @@ def test_with_clusters_within_and_across_parts_it_is_that_of_the_matrices(seed: 
     assert found.freedom == pytest.approx(freedom)
 
 
-def sample(random: np.random.Generator) -> pd.DataFrame:
-    """Questions right or wrong in three parts, as many in each, two a cluster that
-    follow each other half of the time.
-    """
-    values = []
-    for chance in (0.9, 0.5, 0.2):
-        own, shared = (random.random((2, 24, 2)) < chance).astype(float)
-        together = np.repeat(shared[:, :1], 2, axis=1)
-        values.append(np.where(random.random((24, 2)) < 0.5, together, own).ravel())
-    rows = table(a=list(values[0]), b=list(values[1]), c=list(values[2]))
-    return rows.assign(group=np.repeat(np.arange(72), 2), score_min=0.0, score_max=1.0)
-
-
-@pytest.mark.slow
-def test_the_interval_holds_the_truth_about_as_often_as_it_says_and_is_no_longer_than_needed() -> (
-    None
-):
-    random, mix = (
-        np.random.default_rng(5),
-        weights(a=6, b=3, c=1),
-    )
-    found = [table_mean(sample(random), Scale(0.0, 1.0), mix) for _ in range(400)]
-    truth = 0.6 * 0.9 + 0.3 * 0.5 + 0.1 * 0.2
-    intervals = [mean.interval() for mean in found]
-    held = np.mean([low <= truth <= high for low, high in intervals])
-    assert 0.92 <= held <= 0.985
-    spread = np.std([mean.value for mean in found])
-    told = math.sqrt(np.mean([mean.variance for mean in found]))
-    assert told == pytest.approx(spread, rel=0.1)  # 3.5 % of standard error
-
-
 def test_what_no_question_shows_counts_by_the_thinnest_part() -> None:
     rows = table(a=[1.0] * 5, b=[1.0] * 50).assign(score_min=0.0, score_max=1.0)
     row = cluster_means(rows, ["arm"], weights=weights(a=0.5, b=0.5)).iloc[0]
@@ -111,20 +72,6 @@ def test_what_no_question_shows_counts_by_the_thinnest_part() -> None:
     assert row["ci_low"] == pytest.approx(stats.binomtest(10, 10).proportion_ci().low)
     as_sampled = cluster_means(rows, ["arm"], weights=weights(a=1, b=10)).iloc[0]
     assert as_sampled["ci_low"] == pytest.approx(estimate([1.0] * 55, range(55)).ci_low)
-
-
-@pytest.mark.parametrize("score", [0.0, 0.5, 1.0])
-def test_one_group_of_equal_values_has_the_interval_of_one_and_other_values_none(
-    score: float,
-) -> None:
-    rows = table(a=[score], b=[score]).assign(group="g", score_min=0.0, score_max=1.0)
-    mix = weights(a=3, b=1)
-    plain = estimate(rows["value"].to_numpy(), rows["group"])
-    (mixed,) = cluster_means(rows, ["arm"], weights=mix).to_dict("records")
-    assert (mixed["ci_low"], mixed["ci_high"]) == pytest.approx((plain.ci_low, plain.ci_high))
-    (other,) = cluster_means(rows.assign(value=[0.0, 1.0]), ["arm"], weights=mix).to_dict("records")
-    assert other["value"] == 0.25
-    assert math.isnan(other["ci_low"])
 
 
 def test_a_part_of_one_group_counts_by_its_distance_from_the_whole() -> None:

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import ci_cells, differences_table
+from vrag_kit.analysis import differences_table
 from vrag_kit.analysis.report_tables import format_ci, format_ci_bound, format_p
-from vrag_kit.errors import VragError
 
 
 @pytest.mark.parametrize(
@@ -36,15 +35,6 @@ def test_an_end_that_is_not_0_never_reads_as_0(end: float, decimals: int) -> Non
     told = format_ci_bound(end, decimals)
     assert np.sign(float(told)) == np.sign(end)
     assert abs(float(told) - end) <= 0.5 * 10.0**-decimals + 1e-12
-
-
-def test_cells_of_a_table_stand_in_its_rows_with_n_where_asked() -> None:
-    table = pd.DataFrame(
-        {"value": [0.5, math.nan], "ci_low": [0.4, math.nan], "ci_high": 0.6, "n": [12, 0]},
-        index=[7, 3],
-    )
-    assert ci_cells(table, decimals=2).to_dict() == {7: "0.50 [0.40, 0.60]", 3: "–"}
-    assert ci_cells(table, n=True)[7] == "0.5 [0.4, 0.6] (n = 12)"
 
 
 def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks() -> None:
@@ -72,8 +62,6 @@ def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks() -> 
     assert list(found["n_failed"]) == ["0", "1", "0"]
     assert "n_failed" not in differences_table(claims[:1])
     assert "difference in points" in differences_table(claims[:0])
-    with pytest.raises(VragError, match="found the units percent and images, expected one"):
-        differences_table(claims.assign(unit=["percent", "percent", "images"]))
 
 
 def test_p_has_two_digits_or_as_many_as_distinguish_it_from_the_level() -> None:

@@ -12,8 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis import (
@@ -86,22 +84,6 @@ def test_what_the_demo_left_says_what_each_value_is_and_from_what_it_differs() -
             assert bool(row.get("baseline")) == bool(tested), file
 
 
-def test_what_the_demo_left_says_of_which_data_each_value_is() -> None:
-    """By its source, or in papers of several data sets by dataset or benchmark; what is
-    printed has a source of its own.
-    """
-    for file in sorted((ROOT / "figures").rglob("[0-9][0-9]_*.csv")):
-        table = pd.read_csv(file, keep_default_na=False)
-        if {"metric", "value"} <= set(table) and ".table" not in file.suffixes:
-            told = [name for name in ("source", "dataset", "benchmark") if name in table]
-            assert told, file
-            assert (table[told[0]] != "").all(), file
-    for name, whose in (("02_retriever_comparison", "retriever"), ("03_baselines", "model")):
-        table = pd.read_csv(ROOT / f"figures/visual_rag/{name}.csv")
-        theirs = table[table[whose].isin(["CLIP", "GPT-4o"])]
-        assert set(theirs["source"]) == {"Visual-RAG, reported"}
-
-
 def write(folder: Path, name: str, text: str) -> Path:
     (folder / name).write_text(text, encoding="utf-8")
     return folder
@@ -133,40 +115,11 @@ def test_counts_are_whole_numbers_and_what_is_not_whole_stays_a_fraction(tmp_pat
     assert list(load_results(tmp_path)["query_id"]) == ["12", ""]
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    names=st.lists(
-        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")), min_size=1
-    ),
-    value=st.floats(allow_nan=False),
-)
-def test_any_name_and_any_number_come_back(
-    tmp_path_factory: pytest.TempPathFactory, names: list[str], value: float
-) -> None:
-    folder = tmp_path_factory.mktemp("results")
-    pd.DataFrame({"model": names, "value": value}).to_csv(
-        folder / "01_a.csv", index=False, lineterminator="\n"
-    )
-    results = load_results(folder)
-    assert list(results["model"]) == names
-    assert list(results["value"]) == pytest.approx([value] * len(names), rel=1e-12)
-
-
 def test_a_folder_without_results_says_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"`vrag run params/visual_rag/demo\.yaml`"):
         load_results(tmp_path / "figures")
     with pytest.raises(VragError, match=r"holds no results, .* 03_baselines\.csv"):
         load_results(write(tmp_path, "notes.csv", "k\n1\n"))
-
-
-def test_a_relative_folder_is_found_in_the_project_from_the_folder_of_notebooks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("notebooks", "params", "figures"):
-        (tmp_path / name).mkdir()
-    write(tmp_path / "figures", "01_a.csv", "value\n1\n")
-    monkeypatch.chdir(tmp_path / "notebooks")
-    assert len(load_results("figures")) == len(load_results("../figures")) == 1
 
 
 @pytest.mark.slow

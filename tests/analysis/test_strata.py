@@ -4,10 +4,8 @@ told from its answers without an image, never by the answers that are reported.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,7 +28,6 @@ from vrag_kit.analysis.strata import (
     NOT_IN_TRAINING,
     UNKNOWN,
 )
-from vrag_kit.checkpoints import checkpoint_fingerprint
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Query
 
@@ -86,22 +83,6 @@ def test_each_half_of_the_answers_chooses_for_every_other_question() -> None:
     kept = found[found["stratum"] != ALL].set_index("query_id")
     assert kept["sample"].to_dict() == {"q0": 1, "q1": 0, "q2": 1, "q3": 0}
     assert kept["stratum"].to_dict() == {"q0": KNOWN, "q1": UNKNOWN, "q2": UNKNOWN, "q3": KNOWN}
-
-
-def test_where_questions_have_one_answer_or_several_all_arms_of_a_stratum_have_the_same() -> None:
-    mixed = {"zero_shot": [[1.0, 1.0], [1.0], [0.0], [0.0, 0.0]], "gt_clue": [[1.0]] * 4}
-    parts = expand_strata(judged(mixed), {})
-    n = parts.groupby(["stratum", "setting"])["query_id"].nunique()
-    assert n.to_dict() == {
-        (KNOWN, "zero_shot"): 1,
-        (KNOWN, "gt_clue"): 1,
-        (UNKNOWN, "zero_shot"): 1,
-        (UNKNOWN, "gt_clue"): 1,
-        (KNOWN + LEFT_OUT, "gt_clue"): 1,
-        (UNKNOWN + LEFT_OUT, "gt_clue"): 1,
-        (ALL, "zero_shot"): 4,
-        (ALL, "gt_clue"): 4,
-    }
 
 
 def test_a_single_answer_chooses_and_is_left_out_and_the_table_says_so() -> None:
@@ -166,32 +147,3 @@ def test_folders_called_as_one_likes_are_told_by_the_names_in_their_questions(
     found = trained_groups(MODELS, mine)["mine"]
     assert found == {f"thing {species.index(name)}" for name in right}
     assert capsys.readouterr().out == ""
-
-
-def test_where_nothing_that_was_told_can_be_found_it_is_said_and_answers_tell_what_is_known(
-    guide: Benchmark, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mine = _called(guide, lambda query: f"s{len(query.group) % 2}", lambda _: "What color is it?")
-    told = trained_groups(MODELS, mine)
-    assert told == {}
-    (note,) = capsys.readouterr().out.splitlines()  # one line, of whichever models
-    for token in ("note: ", "told.csv", "field-guide-vlm-few, mine", "species of", mine.name):
-        assert token in note
-    assert len(note) < 200
-    table = judged({"zero_shot": [[1.0, 1.0]], "gt_clue": [[1.0, 1.0]]}, "mine")
-    assert set(expand_strata(table, told)["stratum"]) == {KNOWN, ALL}
-
-
-def test_what_was_told_is_no_part_of_the_checkpoint(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    before = checkpoint_fingerprint([tmp_path], {})
-    shutil.copy(FEW / "told.csv", tmp_path)
-    assert checkpoint_fingerprint([tmp_path], {}) == before  # stored answers stay its answers
-
-
-def test_what_is_saved_has_the_stratum_that_answers_asked_beside_it_tell() -> None:
-    shown, alone = judged({"top_k": [[0.0], [1.0]]}), judged({"zero_shot": [[1.0], [0.0]]})
-    assert list(assign_stratum(shown, {})["stratum"]) == ["", ""]
-    saved = assign_stratum(shown, {}, alone)
-    assert list(saved["stratum"]) == [KNOWN + LEFT_OUT, UNKNOWN + LEFT_OUT]
-    assert len(saved) == len(shown)

@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT
 from strange_server import StrangeServer
 
-from vrag_kit.analysis import add_questions, flips, load_answers, paired_answers, save_answers
+from vrag_kit.analysis import flips, load_answers, paired_answers, save_answers
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
@@ -178,23 +178,6 @@ def test_a_copied_project_shows_the_same_frames(
         goose.rename(tmp_path / "gone")
     monkeypatch.chdir(other)
     assert pictures(compared()) == (4, 1)
-    # as 61 shows it: asked again there, of the store that was copied
-    benchmark, _ = asked(other)
-    table = load_answers("runs/figures").drop(columns=["experiment", "relevant"])
-    here = add_questions(table, benchmark, other / "runs" / "answers")
-    chosen = {"choose_a": {"model": "goose"}, "choose_b": {"model": "gander"}}
-    page = flips_page(flips(paired_answers(here, here, **chosen)))
-    assert pictures(str(page.data)) == (4, 1)
-
-
-def test_a_relevant_picture_that_cannot_be_read_loses_no_answers(goose: Path) -> None:
-    table = load_answers("runs/figures").drop(columns="experiment")
-    benchmark, _ = asked(goose)
-    next(goose.rglob("data/*/*/a.jpg")).write_bytes(b"no picture")
-    save_answers(table, benchmark, goose / "again", "01_goose", goose / "runs" / "answers")
-    saved = load_answers(goose / "again")
-    assert saved["relevant"].tolist() == table["relevant"].tolist()
-    assert saved["relevant_pixel_hashes"].tolist() == [[""]] * 2
 
 
 def test_a_picture_that_is_another_now_is_not_shown_for_the_one_that_was_asked_about(

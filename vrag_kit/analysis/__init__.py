@@ -9,7 +9,6 @@ from vrag_kit.analysis.abstention import (
 from vrag_kit.analysis.agreement import agreement, agreement_table, associations, confusion_matrix
 from vrag_kit.analysis.comparisons import (
     broadcast_baseline,
-    change_from_smallest_k,
     paired_differences,
 )
 from vrag_kit.analysis.conversations import apply_early_stop
@@ -40,4 +39,4 @@ from vrag_kit.analysis.run_comparison import (
     paired_tests,
     paired_tests_table,
 )
-from vrag_kit.analysis.strata import assign_stratum, expand_strata, split_by_stratum, trained_groups
+from vrag_kit.analysis.strata import assign_stratum, expand_strata, trained_groups

@@ -11,7 +11,6 @@ import pandas as pd
 
 from vrag_kit.analysis.estimates import Estimate, cluster_bootstrap, estimate
 from vrag_kit.analysis.report_tables import ci_cells, report_table
-from vrag_kit.errors import VragError
 from vrag_kit.judging.human_labels import LABEL_SCORES, score_of_label
 from vrag_kit.judging.scale import scale_of
 
@@ -43,13 +42,8 @@ def association(
     mean rank) or "kendall" (tau-b). A pair with a NaN is left out and counted in n_failed. The
     value is NaN when a column never changes (for kappa: when both hold one and the same value).
     Whole groups are resampled with replacement, 1,000 times (`cluster_bootstrap`); the interval is
-    NaN for one group, and when all draws have the same value. Raises `VragError` for an unknown
-    measure and for different lengths.
+    NaN for one group, and when all draws have the same value.
     """
-    if measure not in (known := ["kappa", *_RANK_MEASURES]):
-        raise VragError(f"there is no measure {measure!r}; expected one of {', '.join(known)}.")
-    if not len(x) == len(y) == len(groups):
-        raise VragError(f"found {len(x)} and {len(y)} values but {len(groups)} groups.")
     columns = {"x": np.asarray(x, float), "y": np.asarray(y, float), "group": np.asarray(groups)}
     every = pd.DataFrame(columns)
     pairs = every.dropna(subset=["x", "y"])
@@ -58,9 +52,10 @@ def association(
         return Estimate(np.nan, np.nan, np.nan, 0, failed)
     counts = pd.crosstab(pairs["group"], [pairs["x"], pairs["y"]])
     cells = {name: counts.columns.get_level_values(name).to_numpy() for name in ("x", "y")}
-    statistic = partial(_rank_correlations, **cells, measure=measure)
     if measure == "kappa":
         statistic = partial(_kappa, **cells, linear=False)
+    else:
+        statistic = partial(_rank_correlations, **cells, measure=measure)
     numbers = cluster_bootstrap(counts.to_numpy(), statistic, seed=seed, resamples=_RESAMPLES)
     return Estimate(*numbers, len(pairs), failed)
 

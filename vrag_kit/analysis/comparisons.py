@@ -13,7 +13,6 @@ from vrag_kit.analysis.estimates import ClusterMean, cluster_errors, table_mean
 from vrag_kit.analysis.means import per_query as judged_per_query
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale, scale_of
-from vrag_kit.log import logger
 from vrag_kit.tables import require_columns
 
 _LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.9999, 1 - 1e-6, 1 - 1e-9)
@@ -120,8 +119,8 @@ def paired_differences(
 
     With `weights`, as in `table_mean`, means and tests are of the post-stratified mean.
 
-    Where all groups have the same difference, the interval allows for unseen groups, exactly, and a
-    note is printed if that difference is not 0. Interval and p are NaN for a single group whose
+    Where all groups have the same difference, the interval allows for unseen groups, exactly.
+    Interval and p are NaN for a single group whose
     differences vary. Columns needed in `per_query`: query_id, group, value, `arm` and `by`, and
     score_min and score_max where the values are on another scale than [0, 1]. Judged answers, with
     a column score instead of value, are averaged by `per_query` first. A baseline that has no k in
@@ -145,18 +144,12 @@ def paired_differences(
     start = means[of_baseline].drop(columns=arm).rename(columns={"value": "start"})
     pairs = means[~of_baseline].merge(start, on=keys)
     pairs["value"] -= pairs["start"]
-    rows, alike = [], 0
+    rows = []
     for name in arms:
         for key, part in pairs[pairs[arm] == name].groupby(list(by), sort=False):
             found, n = table_mean(part, scales[key], weights), part["value"].count()
             numbers = (found.value, *found.interval(level), n, len(part) - n, found.p_value())
             rows.append((name, *key, *numbers, baseline))
-            alike += found.variance == 0 != found.value
-    if alike:
-        logger.info(
-            f"note: in {alike} of {len(rows)} comparisons all groups have the same difference;"
-            " their wide intervals are the exact bounds for that many groups"
-        )
     columns = ["value", "ci_low", "ci_high", "n", "n_failed", "p", "baseline"]
     table = pd.DataFrame(rows, columns=[arm, *by, *columns])
     asking = [column for column in (arm, *by) if column not in repeats]
@@ -188,22 +181,6 @@ def broadcast_baseline(
     places = others[list(over)].drop_duplicates()
     repeated = per_query[alone].drop(columns=list(over)).merge(places, how="cross")
     return pd.concat([others, repeated], ignore_index=True)
-
-
-def change_from_smallest_k(per_query: pd.DataFrame) -> pd.DataFrame:
-    """Each value minus that of the same query at the smallest k of its model and setting, without
-    that k; score_min and score_max are those of differences. `paired_differences(…, arm="model")`
-    then tests whether one model loses more over k than another.
-    """
-    require_columns(per_query, ["query_id", "value"], "change_from_smallest_k")
-    same = ["model", "setting", "query_id"]
-    first = per_query["k"] == per_query.groupby(same[:2])["k"].transform("min")
-    start = per_query[first].set_index(same)["value"].rename("start")
-    later = per_query[~first].join(start, on=same)
-    ends = scale_of(per_query).differences
-    values = later["value"] - later["start"]
-    changed = later.assign(value=values, score_min=ends.worst, score_max=ends.best)
-    return changed.drop(columns="start")
 
 
 def holm(p: np.ndarray) -> np.ndarray:

@@ -34,23 +34,20 @@ def apply_early_stop(
     one of a single turn.
 
     Turns after a stop need no answer: they have no row in `judged`, or the status "stopped". Raises
-    `VragError` for a turn that is duplicated, or missing with no stop before it; for a benchmark
-    whose own turns have gaps or duplicates; and for other scores, such as a mean over several
-    verdicts.
+    `VragError` for a turn that is duplicated, or missing with no stop before it, and for other
+    scores, such as a mean over several verdicts.
     """
     require_columns(judged, ["query_id", "group", "status", "score"], "apply_early_stop")
     turns = _turns(benchmark)
     run = list(dict.fromkeys([*by, *judged.columns.intersection(["draw", "sample"])]))
     keys = [*run, "query_id"]
     conversations = turns.set_index("query_id")["conversation"]
-    _check(judged, keys, conversations.index, benchmark.name)
+    _check(judged, keys)
     begun = judged[run].assign(conversation=judged["query_id"].map(conversations))
     every = begun.drop_duplicates().merge(turns, on="conversation", how="left")
     rows = every.merge(judged[[*keys, *judged.columns.difference([*every, *keys])]], "left", keys)
-    passes, asked = (
-        conversation_passes(rows),
-        rows["status"].notna() & (rows["status"] != Status.STOPPED),
-    )
+    passes = conversation_passes(rows)
+    asked = rows["status"].notna() & (rows["status"] != Status.STOPPED)
     lost = (asked & rows["score"].isna()).groupby(passes).cummax()  # what follows is lost too
     ends = scale_of(judged)  # also of turns that were not asked
     rows = rows.assign(asked=asked | lost, score_min=ends.worst, score_max=ends.best)
@@ -102,22 +99,14 @@ def _turns(benchmark: Benchmark) -> pd.DataFrame:
     whole = table.groupby("conversation", sort=False)
     table = table.assign(turns=whole["turn"].transform("size"), order=whole.ngroup())
     table = table.sort_values(["order", "turn"], kind="stable", ignore_index=True)
-    if (odd := table["turn"] != table.groupby("order").cumcount()).any():
-        name = table["conversation"][odd].iloc[0]
-        found = table["turn"][table["conversation"] == name]
-        raise VragError(
-            f"{benchmark.name}: conversation {name!r} has the turns {', '.join(map(str, found))};"
-            f" expected each from 0 to {len(found) - 1} once."
-        )
     return table[["conversation", "turn", "turns", "query_id", "group"]]
 
 
-def _check(judged: pd.DataFrame, keys: Sequence[str], known: pd.Index, benchmark: str) -> None:
-    """Raise `VragError` for a score that is not one of three, and for an answer to no query, or two
-    of one arm to one.
+def _check(judged: pd.DataFrame, keys: Sequence[str]) -> None:
+    """Raise `VragError` for a score that is not one of three, and for two answers of one arm to one
+    query.
     """
     scale, scores = scale_of(judged), judged["score"]
-    names = judged["query_id"]
     if not scale.worst < scale.nothing < scale.best:
         raise SetupError(
             f"apply_early_stop: found scores from {scale.worst:g} to {scale.best:g}, which does not"
@@ -126,10 +115,8 @@ def _check(judged: pd.DataFrame, keys: Sequence[str], known: pd.Index, benchmark
     allowed = [scale.worst, scale.nothing, scale.best]
     if (odd := scores.notna() & ~scores.isin(allowed)).any():
         problem = f"row {odd.idxmax()}: found the score {scores[odd].iloc[0]:g}, expected {allowed}"
-    elif (odd := ~names.isin(known)).any():
-        problem = f"{names[odd].iloc[0]!r} is no query of {benchmark}"
     elif (odd := judged.duplicated(list(keys))).any():
-        problem = f"found two answers to {names[odd].iloc[0]!r} for one {', '.join(keys)}"
+        problem = f"found two answers to {judged['query_id'][odd].iloc[0]!r} of one model"
     else:
         return
     raise VragError(f"apply_early_stop: {problem}.")

@@ -239,11 +239,9 @@ def estimate(
 
     The interval is `ClusterMean`'s, whose test `paired_differences` uses too. Where all groups are
     equal it allows for unseen groups, exactly; for one group whose values differ it is NaN. Raises
-    `VragError` when the lengths differ, and for values that are off the scale.
+    `VragError` for values that are off the scale.
     """
     every, names = np.asarray(values, dtype=float), np.asarray(groups)
-    if len(every) != len(names):
-        raise VragError(f"found {len(every)} values but {len(names)} groups.")
     known = np.isfinite(every)
     counted = None if weights is None else weights[known]
     found = cluster_mean(every[known], names[known], scale, counted)

@@ -85,12 +85,9 @@ def differences_table(claims: pd.DataFrame) -> pd.DataFrame:
 
     The difference is named by its unit ("points" where that is percent). p has two digits, or as
     many as distinguish it from 0.05, and reads "< 0.0001" below that; what a row lacks reads "–".
-    Raises `VragError` where the table has more than one unit.
     """
-    units = list(claims["unit"].unique())
-    if len(units) > 1:
-        raise VragError(f"differences_table: found the units {' and '.join(units)}, expected one.")
-    unit = "points" if units in ([], ["percent"]) else units[0]
+    units = set(claims["unit"]) - {"percent"}
+    unit = ", ".join(sorted(units)) or "points"
     table = claims.loc[:, :"value"].drop(columns="value")
     table[f"difference in {unit}"] = ci_cells(claims)
     for name in ("n", "n_failed"):
@@ -225,10 +222,10 @@ def _check_single(table: pd.DataFrame, place: list[str]) -> None:
     if twice.empty:
         return
     where = ", ".join(f"{name} {twice[name].iloc[0]}" for name in place)
-    values = {name: twice[name].replace("", None).dropna().unique() for name in twice}
-    choices = [name for name in _CHOICES if name in twice and len(values[name]) > 1]
-    hint = [f" Choose one {name}, of {', '.join(map(str, values[name]))}." for name in choices]
-    raise VragError("".join([f"settings_table: found several numbers of {where}.", *hint[:1]]))
+    found = twice[twice.columns.intersection(list(_CHOICES), sort=False)].replace("", None)
+    name = next((name for name in _CHOICES if name in found and found[name].nunique() > 1), "")
+    hint = f" Choose one {name}, of {', '.join(map(str, found[name].unique()))}." if name else ""
+    raise VragError(f"settings_table: found several numbers of {where}.{hint}")
 
 
 def _best(table: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,6 @@ import gzip
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import pandas as pd
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.generation import AnswerStore, stored_field
+from vrag_kit.generation import stored_field
 from vrag_kit.generation.ask import SERVED
 from vrag_kit.log import logger
 from vrag_kit.tables import require_columns
@@ -63,8 +62,7 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     when it is not there or holds no such file, and, with file and row, for a file that
     is damaged.
     """
-    here = Path(folder).expanduser()
-    place = here if here.is_dir() else project_path(folder)
+    place = _found(folder)
     files = result_files(place)
     if not files:
         raise VragError(
@@ -75,6 +73,12 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     first = [name for name in FIRST if name in results]
     columns = [*first, *results.columns.difference(first, sort=False)]
     return pd.DataFrame({name: _typed(results[name]) for name in columns})
+
+
+def _found(place: Path | str) -> Path:
+    """A path as seen from here or, where there is none, from the project."""
+    here = Path(place).expanduser()
+    return here if here.exists() else project_path(place)
 
 
 def result_files(folder: Path) -> list[Path]:
@@ -202,11 +206,10 @@ def add_questions(
     judged: pd.DataFrame, benchmark: Benchmark, answers_dir: Path | str
 ) -> pd.DataFrame:
     """Adds to the table of `judge_answers` question, references (accepted answers), relevant (the
-    relevant ones of its doc_ids), relevant_pixel_hashes (of each the hash of its image, as in its
-    prompt; "" for a text), and store, the answer store with its prompts; served_model, where an
-    endpoint gave the model's name; parameters, those of the running notebook
-    (`notebook_parameters`); and judge_prompt. The column benchmark names that of the questions,
-    whatever corpus was searched.
+    relevant ones of its doc_ids), relevant_images (of each the place of its image; "" for a text),
+    and store, the answer store with its prompts; served_model, where an endpoint gave the model's
+    name; parameters, those of the running notebook (`notebook_parameters`); and judge_prompt. The
+    column benchmark names that of the questions, whatever corpus was searched.
     """
     queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
     served = stored_field(judged, answers_dir, SERVED).fillna("")
@@ -214,34 +217,23 @@ def add_questions(
         [doc_id for doc_id in doc_ids or () if benchmark.qrels.get(query_id, {}).get(doc_id, 0) > 0]
         for query_id, doc_ids in zip(judged["query_id"], judged["doc_ids"], strict=True)
     ]
-    file = project_path(answers_dir) / "answers.sqlite"
-    hashes = _pixel_hashes(benchmark, set().union(*relevant), file)
-    pixels = [[hashes.get(doc_id, "") for doc_id in each] for each in relevant]
+    images = [[_image_place(benchmark, doc_id) for doc_id in each] for each in relevant]
     return judged.assign(
         benchmark=benchmark.name,
         question=[query.text for query in queries],
         references=[" | ".join(query.answers) for query in queries],
         relevant=pd.Series(relevant, judged.index, dtype=object),
-        relevant_pixel_hashes=pd.Series(pixels, judged.index, dtype=object),
-        store=display_path(file),
+        relevant_images=pd.Series(images, judged.index, dtype=object),
+        store=display_path(project_path(answers_dir) / "answers.sqlite"),
         **({"served_model": served} if served.any() else {}),
         parameters=notebook_parameters(),
         judge_prompt=judged.get("judge_prompt", ""),
     )
 
 
-def _pixel_hashes(benchmark: Benchmark, doc_ids: set[str], file: Path) -> dict[str, str]:
-    """The pixel hash of each document with an image, as in its prompts; none without a store."""
-    documents = {doc_id: benchmark.corpus.get(doc_id) for doc_id in sorted(doc_ids)}
-    images = {doc_id: each.image for doc_id, each in documents.items() if each and each.image}
-    if not images or not file.is_file():
-        return {}
-    hashes = {}
-    with AnswerStore(file) as store:
-        for doc_id, image in images.items():
-            with suppress(VragError):  # a damaged image, which no prompt held
-                hashes[doc_id] = store.image_info([image])[image.where].pixels
-    return hashes
+def _image_place(benchmark: Benchmark, doc_id: str) -> str:
+    document = benchmark.corpus.get(doc_id)
+    return document.image.where if document and document.image else ""
 
 
 def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:
@@ -253,8 +245,7 @@ def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:
     project. Raises `VragError` when there is none, and, with file and line, for a file that is
     damaged, or in a former format.
     """
-    root = Path(place).expanduser()
-    root = root if root.exists() else project_path(str(place))
+    root = _found(place)
     files = [root] if root.is_file() else sorted(root.rglob(f"*{SUFFIX}"))
     root = root.parent if root.is_file() else root
     named = {file.relative_to(root).as_posix().removesuffix(SUFFIX): file for file in files}

@@ -34,7 +34,7 @@ _COMMON = ["group", "question", "references", "score_min", "score_max"]
 """Columns that are the same on both sides."""
 _EACH = (
     *("answer", "status", "score", "verdict", "judge", "judge_id"),
-    *("doc_ids", "relevant", "relevant_pixel_hashes", "answer_id", "store"),
+    *("doc_ids", "relevant", "relevant_images", "answer_id", "store"),
 )
 """Columns of each side, with the suffix _a or _b."""
 _JUDGED = ("judge", "judge_id", "judge_prompt", "served_model")
@@ -430,9 +430,14 @@ def name_paired_tests(differences: pd.DataFrame) -> pd.DataFrame:
         ", ".join(filter(None, map(format_setting, varying, row)))
         for row in differences[varying].itertuples(index=False)
     ]
-    gained, lost = (differences[name].astype(str) for name in ("n_improved", "n_worsened"))
-    changed = differences["stratum"] + ": +" + gained + " −" + lost
+    changed = differences["stratum"] + ": " + _changed(differences)
     return differences.assign(condition=words, changed=changed)
+
+
+def _changed(differences: pd.DataFrame) -> pd.Series:
+    gained, lost = (differences[name].astype(str) for name in ("n_improved", "n_worsened"))
+    changed: pd.Series = "+" + gained + " −" + lost
+    return changed
 
 
 def paired_tests_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -446,7 +451,6 @@ def paired_tests_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.Dat
         table = table.assign(setting=table["setting"].map(setting_name))
     a, b = (side_name(side, pairs[side.lower()].iloc[0]) for side in "AB")
     smallest = differences["mde"].map("{:.1f}".format).replace("nan", ABSENT)
-    gained, lost = (differences[name].astype(str) for name in ("n_improved", "n_worsened"))
     failed = {"failed": differences["n_failed"]} if differences["n_failed"].any() else {}
     columns = {
         a: ci_cells(differences, suffix="_a"),
@@ -455,7 +459,7 @@ def paired_tests_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.Dat
         "n": differences["n"],
         "n_groups": differences["n_groups"],
         **failed,
-        "changed (+ / −)": "+" + gained + " −" + lost,
+        "changed (+ / −)": _changed(differences),
         "p": differences["p"].map(format_p) + differences["test"].map({"t": " (t)"}).fillna(""),
         "p (Holm)": differences["p_holm"].map(format_p),
         "minimum detectable difference": smallest,

@@ -17,7 +17,6 @@ import pandas as pd
 from vrag_kit.config import check_list
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
-from vrag_kit.log import logger
 from vrag_kit.tables import read_csv_rows
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
@@ -127,14 +126,6 @@ def _by_zero_shot(part: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
     return part.assign(stratum=found.mask(assigned, NO_STRATUM))
 
 
-def split_by_stratum(results: pd.DataFrame, *, pooled: bool = True) -> dict[str, pd.DataFrame]:
-    """Splits results by stratum, for the panels of figures: stratum → table; without that of all
-    questions unless `pooled`.
-    """
-    found = dict(list(results.groupby("stratum", sort=False)))
-    return {str(name): part for name, part in found.items() if pooled or name != ALL}
-
-
 TRAINING_FACTS_FILE = "told.csv"
 """File next to the weights: a column `subject`, with a row for each subject whose facts were
 taught. It is not part of the checkpoint, and does not change its answers.
@@ -147,14 +138,14 @@ def trained_groups(models: Sequence[object], benchmark: Benchmark) -> dict[str, 
     Models are keyed by their names in tables; only those whose folder holds a `told.csv` are
     included. A group is in training data if that file names it or, if it names no group, if a
     question of the group contains such a name: folders of custom models may have any name. A model
-    for which neither matches is left out, as if it had no such file, and a note is printed: all its
-    questions as "not in training data" would look like a finding.
+    for which neither matches is left out, as if it had no such file: all its questions as "not in
+    training data" would look like a finding.
 
     `models` as in `ask_models`; nothing is loaded. Raises `VragError` for a file that cannot be
     read.
     """
     check_list(models, "models")
-    trained, unknown = {}, []
+    trained = {}
     for entry in models:
         options = {"model": entry} if isinstance(entry, str) else entry
         if not isinstance(options, Mapping):
@@ -169,13 +160,6 @@ def trained_groups(models: Sequence[object], benchmark: Benchmark) -> dict[str, 
         groups = _groups_of(subjects, benchmark)
         if groups or not subjects:
             trained[name] = groups
-        else:
-            unknown.append(name)
-    if unknown:
-        logger.info(
-            f"note: {TRAINING_FACTS_FILE} of {', '.join(unknown)} names none of the"
-            f" {benchmark.groups_are} of {benchmark.name}; strata are by answers without an image",
-        )
     return trained
 
 

@@ -141,7 +141,7 @@ def _flip_card(row: Mapping[Hashable, Any], by: Sequence[str], prompts: SentProm
         facts[name] = f"{answer}   → {float(row[f'score_{side}']):g}"
         store = project_path(str(row[f"store_{side}"]))
         prompt = prompts.read(store, str(row[f"answer_id_{side}"]))
-        sent[name] = prompt, row.get(f"relevant_pixel_hashes_{side}") or ()
+        sent[name] = prompt, row.get(f"relevant_images_{side}") or ()
     (first, relevant), (second, _) = sent.values()
     if first == second:
         sent = {"both prompts": (first, relevant)}
@@ -163,8 +163,10 @@ class SentPrompt:
     text: str = ""
     missing: str = ""
     """Why the prompt is unavailable; "" where it is available."""
+    sources: tuple[str, ...] = field(default=(), compare=False)
+    """Where the images were when they were sent."""
     places: tuple[str, ...] = field(default=(), compare=False)
-    """Where the images are now."""
+    """Where they are now."""
 
 
 class SentPrompts:
@@ -189,6 +191,7 @@ class SentPrompts:
         return SentPrompt(
             pixels=tuple(image["pixels"] for image in images),
             text="\n".join(part for part in parts if isinstance(part, str)).strip(),
+            sources=tuple(image["image"] for image in images),
             places=tuple(_current_place(image, store) for image in images),
         )
 
@@ -199,12 +202,12 @@ class SentPrompts:
 
 
 def prompt_html(prompt: SentPrompt, title: str, relevant: Collection[str]) -> Markup:
-    """Return the images of a prompt and its text, folded, as HTML. Images whose pixel hash or
-    place is in `relevant` are framed.
+    """Return the images of a prompt and its text, folded, as HTML. Images whose place is in
+    `relevant`, now or when they were sent, are framed.
     """
     images = [
-        _image(place, pixels in relevant or place in relevant)
-        for pixels, place in zip(prompt.pixels, prompt.places, strict=True)
+        _image(place, source in relevant or place in relevant)
+        for source, place in zip(prompt.sources, prompt.places, strict=True)
     ]
     return render("prompt.html", prompt=prompt, title=title, images=images)
 
