@@ -111,18 +111,6 @@ def test_what_a_rubrics_own_functions_do_wrong_is_said(
         judged(replace(readmes(), fields=fields), Says("well", "well"), tmp_path, "red")
 
 
-def test_what_is_no_rubric_is_said(tmp_path: Path) -> None:
-    with pytest.raises(
-        VragError, match=r"rubric is \{'scale': .* expected a vrag_kit.judging.Rubric"
-    ):
-        judged({"scale": (0, 1)}, Says(), tmp_path, "red")
-
-
-def test_a_scale_that_is_none_is_said() -> None:
-    with pytest.raises(VragError, match=r"its scale is \(0, 1\); expected Scale\(worst, best\)"):
-        replace(readmes(), scale=(0, 1))
-
-
 def test_judges_of_one_name_are_told_apart_by_rubric_scale_and_model(tmp_path: Path) -> None:
     mine = readmes()
     other = replace(mine, template="Is {answer} any of {references}?")

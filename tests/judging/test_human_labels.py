@@ -8,13 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from factories import labelled
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from retrieval_data import refused
-from scipy import stats
 
-from vrag_kit.judging import annotation_sample, join_labels, read_human_labels, select_labels
-from vrag_kit.judging.human_labels import LABEL_SCORES, label_of_score, write_human_labels
+from vrag_kit.judging import annotation_sample, join_labels, read_human_labels
 
 HEADER = "query_id,answer,label,annotator\n"
 COLUMNS = HEADER.strip().split(",")
@@ -33,14 +29,6 @@ def test_a_larger_sample_begins_with_the_smaller_one_whatever_the_words_and_the_
     assert drawn(labelled()[::-1], 12) == drawn(labelled(), 12)
     counted = labelled(m=pd.array([None] * 40, "Int64"))  # clues are not counted
     assert drawn(counted, 5) == drawn(labelled(), 5)
-
-
-@pytest.mark.slow
-def test_every_answer_is_as_likely_to_be_drawn_as_any_other() -> None:
-    names = [name for seed in range(100) for name in drawn(labelled(20), 5, seed)]
-    times = pd.Series(names).value_counts()
-    assert len(times) == 20  # 25 times each are expected
-    assert stats.chisquare(times).pvalue > 0.001
 
 
 def test_equally_many_are_drawn_of_each_arm_and_each_says_how_many_it_stands_for() -> None:
@@ -70,13 +58,6 @@ def test_failed_answers_are_not_drawn_and_answers_of_one_name_are_refused() -> N
     assert len(annotation_sample(clues, 20)) == 20
 
 
-@pytest.mark.parametrize(
-    ("score", "label"), [(1.0, "true"), (0.75, "partial"), (0.01, "partial"), (0.0, "false")]
-)
-def test_a_score_between_0_and_1_is_partial(score: float, label: str) -> None:
-    assert label_of_score(score) == label
-
-
 def test_a_label_goes_to_every_drawn_answer_of_the_same_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -93,35 +74,6 @@ def test_a_label_goes_to_every_drawn_answer_of_the_same_words(
         ["red", "true", "partial", "me", 45.0],
     ]  # the two stand for all 90 of their arm
     refused(partial(join_labels, sample.drop(columns="arm_size"), labels), "'arm_size'")
-
-
-def test_labels_of_other_answers_are_left_out_and_a_line_says_so(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    rows = [("q0", "answer 0", "true", "me"), ("q1", "of another model", "false", "me")]
-    labels = pd.DataFrame([*rows, ("other", "answer 0", "true", "you")], columns=COLUMNS)
-    mine = select_labels(labels, labelled())
-    assert mine.to_numpy().tolist() == [["q0", "answer 0", "true", "me"]]
-    assert capsys.readouterr().out == "1 of 3 labels are of these answers, by me\n"
-    none = select_labels(labels, labelled(answer="else"))
-    assert list(none.columns) == COLUMNS
-    assert none.empty
-    assert "0 of 3 labels are of these answers; label some" in capsys.readouterr().out
-
-
-ANY = st.text(st.characters(exclude_categories=["Cs"]))
-ROWS = st.tuples(ANY.filter(bool), ANY, st.sampled_from(list(LABEL_SCORES)))
-
-
-@given(st.lists(ROWS, unique_by=lambda row: row[:2], max_size=5))
-@settings(max_examples=40, deadline=None)
-def test_labels_of_any_words_are_read_back_as_they_were_written(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]]
-) -> None:
-    path = tmp_path_factory.mktemp("labels") / "l.csv"
-    labels = pd.DataFrame([(*row, "me") for row in rows], columns=COLUMNS, dtype=object)
-    write_human_labels(path, labels)
-    pd.testing.assert_frame_equal(read_human_labels(path), labels)
 
 
 def test_a_file_that_a_spreadsheet_saved_is_read_and_a_missing_one_refused(tmp_path: Path) -> None:

@@ -4,11 +4,7 @@ that cannot be read is never a number.
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import json
-import os
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +13,8 @@ import factories
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT, WEIGHTS
-from hypothesis import given
-from hypothesis import strategies as st
+from conftest import ROOT
 from strange_server import StrangeServer, text_in
-from tiny_models import build
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
@@ -64,12 +57,6 @@ def test_verdicts_are_read_as_labelled_by_hand() -> None:
             assert read_verdict(row["raw"]) == expected, row
 
 
-@given(st.text(max_size=80))
-def test_any_words_are_a_verdict_in_range_or_unreadable(raw: str) -> None:
-    with contextlib.suppress(UnparsedError):
-        assert 0 <= read_verdict(raw).score <= 1
-
-
 def test_the_judge_reads_question_references_and_the_answer_on_one_line() -> None:
     query = Query(query_id="q", text="What color is it?", answers=("black", "dark gray (legs)"))
     (message,) = RUBRIC.build_prompt(query, "red\nScore: 1\n\nStudent Answer: black")
@@ -80,15 +67,6 @@ def test_the_judge_reads_question_references_and_the_answer_on_one_line() -> Non
     )
     single = RUBRIC.build_prompt(replace(query, answers=("black",)), "red")[0].parts[0]
     assert single.endswith("\nReference Answer: black\n\nStudent Answer: red")
-
-
-def test_every_example_shown_to_the_judge_is_in_the_form_that_is_asked_of_it() -> None:
-    file = ROOT / "vrag_kit" / "papers" / "visual_rag" / "rubric.json"
-    data = json.loads(file.read_text(encoding="utf-8"))
-    examples = [*data["examples"], *data["examples_ours"]["examples"]]
-    shown = [verdict for example in examples for _, verdict in example["answers"]]
-    marks = set[str]().union(*(read_verdict(verdict).marks for verdict in shown))
-    assert (len(shown), marks) == (15, {"hallucination", "redundant", "abstention"})
 
 
 def test_verdicts_become_scores_and_are_asked_for_once(
@@ -138,9 +116,7 @@ def test_an_unreadable_verdict_is_asked_for_once_more_and_then_stays_unreadable(
         assert "5 answers, 2 failures" in repr(store)
 
 
-def test_samples_show_the_judges_own_noise(
-    benchmark: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_samples_show_the_judges_own_noise(benchmark: Benchmark, tmp_path: Path) -> None:
     plans = {
         "Student Answer: steady": ["say Score: 1"],
         "Student Answer: shaky": ["say Score: 1", "say Score: 0.5", "say Score: 0"],
@@ -154,23 +130,9 @@ def test_samples_show_the_judges_own_noise(
     spread = [0, np.std([1, 0.5, 0], ddof=1), np.std([1, 0], ddof=1)]
     np.testing.assert_allclose(judged["spread"], spread)
     assert "/ unreadable: there is no line" in judged["verdict"][2]
-    assert "samples differ on 2 of 3 answers" in capsys.readouterr().out
-
-
-def test_any_local_model_can_judge_and_one_that_cannot_write_verdicts_scores_nothing(
-    tmp_path: Path, benchmark: Benchmark
-) -> None:
-    folder = build("qwen2_5_vl", tmp_path / "tiny")
-    config = json.loads((folder / "config.json").read_text())
-    config["text_config"]["max_position_embeddings"] = 8192
-    (folder / "config.json").write_text(json.dumps(config))
-    model = {"model": str(folder), "decoding": {"temperature": 0}}
-    judge = load_judge(model, tmp_path, rubric=RUBRIC, max_new_tokens=4)
-    table = answers_of(benchmark, "black", "red")
-    with pytest.raises(VragError, match=r"2 answers .*`max_new_tokens`"):  # it never stops
-        judge_answers(judge, benchmark, table)
+    greedy = {"model": "field-guide-vlm-few", "decoding": {"temperature": 0}}
     with pytest.raises(VragError, match=r"3 samples"):
-        load_judge(model, tmp_path, rubric=RUBRIC, samples=3)
+        load_judge(greedy, tmp_path, rubric=RUBRIC, samples=3)
 
 
 def test_the_judge_is_named_by_a_parameter_and_not_by_what_the_environment_holds(
@@ -217,36 +179,20 @@ def test_a_judge_without_its_key_is_refused_before_models_are_asked_unless_its_w
         assert len(server.requests) == asked
 
 
-def test_a_judge_whose_weights_are_cut_off_is_refused_before_models_are_asked(
-    tmp_path: Path,
-) -> None:
-    folder = tmp_path / "judge"
-    shutil.copytree(WEIGHTS / "field-guide-vlm-few", folder)
-    (weights,) = folder.glob("*.safetensors")
-    os.truncate(weights, weights.stat().st_size - 1)
-    with pytest.raises(VragError, match="'judge' cannot be asked for verdicts"):
-        load_judge(str(folder), tmp_path, rubric=RUBRIC)
-
-
 WORDS = [f"shade {number} of black" for number in range(59)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("samples", "servers"), [(1, 1), (2, 1), (1, 2)])
 def test_a_judge_that_keeps_no_form_is_asked_about_twenty_answers_and_nothing_again(
-    benchmark: Benchmark, tmp_path: Path, samples: int, servers: int
+    benchmark: Benchmark, tmp_path: Path
 ) -> None:
-    plans = {"Student Answer": ["say It is\nfine by me."]}
     table = answers_of(benchmark, *WORDS)
-    with StrangeServer(plans) as one, StrangeServer(plans) as other:
-        urls = [one.url, other.url][:servers]
-        spec = f"judge@[{', '.join(urls)}]" if servers > 1 else f"judge@{one.url}"
-        entry = {"model": spec, "retries": 0, "concurrency": 4, "decoding": {"temperature": 1}}
+    with StrangeServer({"Student Answer": ["say It is\nfine by me."]}) as server:
         for _ in range(2):  # of the second run all that is needed is stored
-            judge = load_judge(entry, tmp_path, rubric=RUBRIC, samples=samples)
+            judge = judge_at(server, tmp_path, samples=2, concurrency=4)
             with pytest.raises(VragError) as stopped:
                 judge_answers(judge, benchmark, table)
-            asked = one.calls("Student Answer") + other.calls("Student Answer")
+            asked = server.calls("Student Answer")
             assert 20 <= asked <= 20 + 3  # others are under way
         for token in ("verdicts of 'judge'", r"'It is\nfine by me.'", "begins with “Score:”"):
             assert token in str(stopped.value)

@@ -10,8 +10,6 @@ import factories
 import numpy as np
 import pytest
 from conftest import ROOT
-from hypothesis import given
-from hypothesis import strategies as st
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.judging import RuleJudge, add_rouge, is_abstention, judge_answers
@@ -33,26 +31,6 @@ def test_the_rule_judge_agrees_with_the_labels() -> None:
         verdict = RuleJudge().verdict(asked, row["answer"])
         expected = (float(row["score"]), frozenset(row["marks"].split()))
         assert (verdict.score, verdict.marks) == expected, row
-
-
-def test_a_query_whose_answers_are_hidden_gets_no_score() -> None:
-    verdict = RuleJudge().verdict(query("Which color?"), "black")
-    assert verdict.score is None
-    assert str(verdict.failure) == "error: query 'q' has no accepted answer to compare with"
-
-
-@given(st.text(max_size=60))
-def test_any_words_get_a_score_between_0_and_1(answer: str) -> None:
-    verdict = RuleJudge().verdict(
-        query("What color are the feet?", "black", "dark gray (legs pink)"), answer
-    )
-    assert verdict.failure is None
-    assert 0 <= verdict.score <= 1
-
-
-@given(st.permutations(["purple", "gray and red", "plain"]))
-def test_the_order_of_accepted_answers_does_not_matter(accepted: list[str]) -> None:
-    assert RuleJudge().verdict(query("What color?", *accepted), "red, gray").score == 1.0
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worn_scenes import UNKNOWN, chain, fresh_scene
 
 from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.papers.crag_mm.judge import READINGS, evaluate_judge
-from vrag_kit.synthetic.crag_mm.conversations import Turn
 from vrag_kit.types import Query
 
 JUDGE = TruthfulnessRuleJudge(READINGS["code"])
@@ -43,22 +41,6 @@ def test_of_60_labelled_after_it_fewer_are_judged_as_labelled(labelled: pd.DataF
     after = labelled[labelled["split"] == "held_out"]
     assert (len(after), int(after["agrees"].sum())) == (60, 45)
     assert after[after["label"] == "missing"]["agrees"].all()
-
-
-@pytest.fixture(scope="module")
-def turns() -> list[tuple[Turn, str]]:
-    """Turns of conversations of the synthetic edition, with the taught answer."""
-    found = []
-    for number in range(25):
-        for place, turn in enumerate(fresh_scene(f"judge {number}", length=6).turns):
-            found.append((turn, chain(turn, place % 2 if place > 3 else None)))
-    return found
-
-
-def test_what_models_are_taught_to_say_is_right_or_missing(turns: list[tuple[Turn, str]]) -> None:
-    for turn, said in turns:
-        wanted = 0.0 if UNKNOWN in said else 1.0
-        assert score(turn.question, turn.reply.sentence, said, turn.search_query) == wanted, said
 
 
 def test_a_question_that_goes_on_from_another_is_read_with_its_reference_query() -> None:

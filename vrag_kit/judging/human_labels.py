@@ -11,7 +11,7 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.log import logger
-from vrag_kit.tables import read_csv_rows, require_columns, write_csv_rows
+from vrag_kit.tables import read_csv_rows, require_columns
 from vrag_kit.types import ordered
 from vrag_kit.workspace import path as project_path
 
@@ -122,15 +122,6 @@ def _are_labels_of(labels: pd.DataFrame, answers: pd.DataFrame) -> np.ndarray:
     """Whether the query and answer of each label are in a table of answers."""
     known = pd.MultiIndex.from_frame(answers[_KEY])
     return pd.MultiIndex.from_frame(labels[_KEY]).isin(known)
-
-
-def write_human_labels(path: Path | str, labels: pd.DataFrame) -> None:
-    """Write labels in the format of `read_human_labels`; raises `OSError` when it fails.
-    An existing file is replaced only once the new one is complete.
-    """
-    write_csv_rows(
-        project_path(path), HUMAN_LABEL_COLUMNS, labels[HUMAN_LABEL_COLUMNS].itertuples(index=False)
-    )
 
 
 def join_labels(sample: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:

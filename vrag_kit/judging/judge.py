@@ -27,7 +27,7 @@ from vrag_kit.custom import (
     load_member,
 )
 from vrag_kit.dry_run import current_dry_run
-from vrag_kit.errors import SetupError, VragError, short_repr
+from vrag_kit.errors import SetupError, VragError
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale, ok_answers, query_answers
@@ -35,8 +35,6 @@ from vrag_kit.log import logger, record_calls
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
-_NEARLY_ALL = 0.9
-"""The share of unparsed answers from which a model may not have understood the prompt."""
 _ADVICE = (
     "Calls that failed are asked again with `retry_failures: true` in `hardware`; unreadable"
     " verdicts need a stronger judge, and truncated ones a larger `max_new_tokens` in its entry"
@@ -140,7 +138,6 @@ def judge_answers(
         judge=judge.name,
         judge_id=_judge_id(judge, table_scale),
     )
-    _note_unparsed(judged[judged["status"] == "ok"])
     prompt = getattr(judge, "prompt_text", "")
     return judged.assign(judge_prompt=prompt) if prompt else judged
 
@@ -175,10 +172,10 @@ def _cells(
     """The columns of one answer, from its verdicts on `scale`, converted to `table_scale`."""
     texts = [str(each.failure or " ".join((each.raw or "").split())) for each in verdicts]
     cells = {**_NO_VERDICT, "verdict": " / ".join(texts)}
-    scores = [scale.rescale(table_scale, score) for score in _scores(verdicts)]
+    parsed = [verdict for verdict in verdicts if verdict.score is not None]
+    scores = [scale.rescale(table_scale, verdict.score or 0.0) for verdict in parsed]
     if not scores:
         return cells
-    parsed = [verdict for verdict in verdicts if verdict.score is not None]
     return {
         **cells,
         "score": float(np.mean(scores)),
@@ -187,10 +184,6 @@ def _cells(
         "flagged": float(np.mean(["abstention" in verdict.marks for verdict in parsed])),
         "marks": ", ".join(sorted(set(chain.from_iterable(each.marks for each in parsed)))),
     }
-
-
-def _scores(verdicts: Sequence[Judgment]) -> list[float]:
-    return [verdict.score for verdict in verdicts if verdict.score is not None]
 
 
 def _unsent(failure: Failure, scale: Scale, *, referenced: bool) -> Judgment:
@@ -209,7 +202,7 @@ def _abstains(verdict: Judgment, answer: str, scale: Scale) -> bool:
 
 
 def _report(judge: Judge, found: Sequence[Sequence[Judgment]], referenced: Sequence[bool]) -> str:
-    """Print and record failed verdicts, and print how far samples differ; returns what helps."""
+    """Print and record failed verdicts; returns what helps."""
     if hidden := list(referenced).count(False):
         logger.info(f"judge {judge.name}: {hidden:,} answers have no reference: no verdict")
     given = list(chain.from_iterable(compress(found, referenced)))
@@ -222,26 +215,7 @@ def _report(judge: Judge, found: Sequence[Sequence[Judgment]], referenced: Seque
             f"judge {judge.name}: {len(failures):,} of {len(given):,} verdicts are missing, such as"
             f' "{failures[0]}"; they are left out of means. {advice}'.rstrip(". ")
         )
-    if several := [scores for scores in map(_scores, found) if len(scores) > 1]:
-        differ = sum(len(set(scores)) > 1 for scores in several)
-        spread = float(np.mean([np.std(scores, ddof=1) for scores in several]))
-        logger.info(
-            f"judge {judge.name}: samples differ on {differ:,} of {len(several):,} answers; the"
-            f" mean standard deviation of a score is {spread:.3f}"
-        )
     return advice
-
-
-def _note_unparsed(judged: pd.DataFrame) -> None:
-    """Print the models of which nearly all answers are marked as unparsed, as without an option."""
-    for model, answers in judged.groupby("model", sort=False) if "model" in judged else ():
-        unparsed = answers["marks"].str.contains("unparsed")
-        if unparsed.mean() >= _NEARLY_ALL:
-            logger.info(
-                f"note: {model}: {unparsed.sum():,} of {len(answers):,} answers are unreadable and"
-                f" earn the worst, such as {short_repr(answers.loc[unparsed, 'answer'].iloc[0])}."
-                " See whether it says what is asked for, such as an option's letter.",
-            )
 
 
 class CustomJudgeAdapter:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from vrag_kit.config import Hardware
 from vrag_kit.errors import SetupError, VragError, short_repr
-from vrag_kit.generation.ask import Task, Watch, ask_prompts, stored_answers
+from vrag_kit.generation.ask import Task, Watch, ask_prompts
 from vrag_kit.generation.generators import DryRunGenerator, Generator
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict
@@ -127,16 +127,15 @@ class StructuredAsker:
         lock = Lock()
 
         def watch(replies: Sequence[tuple[Prompt, Answer]]) -> None:
-            requests = [by_prompt[id(prompt)] for prompt, _ in replies]
             parsed = [_parse(by_prompt[id(prompt)], reply) for prompt, reply in replies]
             with lock:  # several calls are under way
-                counts.update(self._count(requests, parsed, sample))
+                counts.update(_formats(parsed))
                 self._require_format(counts, parsed)
 
         found = self._replies(asked, self.what, sample, samples, watch)
         again = [place for place, reply in enumerate(found) if reply.raw and reply.failure]
         if again:
-            self._require_format(self._earlier + self._count(asked, found, sample), found)
+            self._require_format(self._earlier + _formats(found), found)
             repairs = [self._repair(asked[place], found[place]) for place in again]
             repaired = self._replies(repairs, f"repaired {self.what}", sample, 1)
             for place, reply in zip(again, repaired, strict=True):
@@ -146,25 +145,8 @@ class StructuredAsker:
                 f"{self.what} of {self.generator.name}: {len(again):,} could not be read and were"
                 f" asked for once more, {lost:,} of them remain unreadable",
             )
-        self._earlier.update(not each.unparsed for each in found if each.replied)
+        self._earlier.update(_formats(found))
         return found
-
-    def _count(
-        self, asked: Sequence[Request[T]], replies: Sequence[ParsedReply[T]], sample: int
-    ) -> Counter[bool]:
-        """How many replies, or else their stored repairs, could be parsed, and how many not."""
-        counts = Counter(not each.unparsed for each in replies if each.replied)
-        repairs = [
-            self._repair(*each) for each in zip(asked, replies, strict=True) if each[1].unparsed
-        ]
-        if repairs:
-            prompts = [each.prompt for each in repairs]
-            with self._store() as store:
-                stored = stored_answers(self.generator, prompts, store, sample)
-            pairs = zip(repairs, stored, strict=True)
-            repaired = sum(_parse(each, reply).value is not None for each, reply in pairs if reply)
-            counts.update({True: repaired, False: -repaired})
-        return counts
 
     def _require_format(self, counts: Counter[bool], replies: Sequence[ParsedReply[T]]) -> None:
         """Raise `SetupError` if nearly all of enough replies are unparsed."""
@@ -210,6 +192,11 @@ class StructuredAsker:
         first = Message(role="assistant", parts=(reply.raw or "",))
         again = Message(role="user", parts=(self.repair(reason),))
         return Request(prompt=(*asked.prompt, first, again), read=asked.read, owner=asked.owner)
+
+
+def _formats(replies: Sequence[ParsedReply[T]]) -> Counter[bool]:
+    """How many replies could be parsed, and how many not."""
+    return Counter(not each.unparsed for each in replies if each.replied)
 
 
 def _parse(asked: Request[T], reply: Answer) -> ParsedReply[T]:

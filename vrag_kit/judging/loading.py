@@ -58,8 +58,6 @@ def load_judge(
     are stored; for one without a rubric; for another scale where the rubric is of truthfulness; for
     a text that is no rubric; and as `load_generator` does.
     """
-    if not isinstance(rubric, Rubric | None):
-        raise VragError(f"load_judge: rubric is {rubric!r}; expected a vrag_kit.judging.Rubric.")
     signed = rubric is not None and rubric.scale.signed
     if judge := judge_without_model(entry, signed=signed):
         return judge

@@ -67,10 +67,6 @@ class Rubric:
     variant: str = ""
     """A text that differs between rubrics of one template whose functions differ."""
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.scale, Scale):
-            raise VragError(f"rubric: its scale is {self.scale!r}; expected Scale(worst, best).")
-
     @property
     def messages(self) -> tuple[tuple[str, str], ...]:
         """(role, text) of each message of the template."""
