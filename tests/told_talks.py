@@ -88,16 +88,6 @@ def told_talks(folder: Path) -> Benchmark:
     return Benchmark(name="told", fingerprint="t", queries=queries, corpus=corpus, qrels=qrels)
 
 
-def told_found(benchmark: Benchmark) -> dict[str, pd.DataFrame]:
-    """What each arm's searches found."""
-    rows = []
-    for name in benchmark.queries:
-        hits = enumerate(benchmark.corpus)
-        rows += [(name, doc_id, 1 + place % 4, 0.9 - place / 10) for place, doc_id in hits]
-    run = pd.DataFrame(rows, columns=["query_id", "doc_id", "rank", "score"])
-    return {"both": run, "picture": run[run["doc_id"].str.startswith("kg")]}
-
-
 def told_turns(benchmark: Benchmark) -> pd.DataFrame:
     """The turns as `apply_early_stop` gives them: two in a row that are not right end a talk."""
     rows = []

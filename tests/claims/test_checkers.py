@@ -128,11 +128,6 @@ def test_an_extractor_gives_each_fact_once_and_none_for_a_refusal(
     assert "Question: What eats it?\nAnswer: Owls, and bats." in words
 
 
-def test_thoughts_are_no_claims() -> None:
-    assert parse_claims("<think>Hm.\nOwls?</think>\nOwls fly.") == ("Owls fly.",)
-    assert parse_claims("None.") == ()
-
-
 @pytest.mark.parametrize("answerer", ["eyes", "eyes@openai", {"model": "eyes", "name": "other"}])
 def test_who_answered_does_not_check_by_the_same_eyes(
     server: StrangeServer, tmp_path: Path, answerer: object

@@ -82,14 +82,6 @@ def test_an_answer_becomes_a_sheet_of_verdicts(world: Benchmark) -> None:
     assert list(found[["n_claims", "n_unparsed", "no_sheet"]].iloc[0]) == [2, 0, ""]
 
 
-def test_the_checker_sees_what_the_answerer_saw(world: Benchmark) -> None:
-    table = answers(("c", "blue", ("p_red", "t_blue")))
-    painter = Painter()
-    (sheet,) = checked(world, table, painter)["sheet"]
-    assert {each.item.text for each in painter.asked} == {None}  # an image without its caption
-    assert [item.modality for item in sheet.items] == ["image", "text"]
-
-
 def test_what_is_the_same_in_several_rows_is_asked_once(world: Benchmark) -> None:
     painter = Painter()
     rows = [("c", "blue", ("p_red",)), ("c", "blue", ("p_red", "p_blue")), ("c", "red", ("p_red",))]

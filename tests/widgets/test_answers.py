@@ -15,8 +15,6 @@ from vrag_kit.generation import (
     ask_models,
     build_prompt,
     gt_clue,
-    m_in_k,
-    with_min_clues,
     zero_shot,
 )
 from vrag_kit.papers.visual_rag.error_budget import error_cases
@@ -43,24 +41,6 @@ def wrong(guide: Benchmark) -> Cases:
         doc_ids=[context.doc_ids for context in gt_clue(nasty, draws=1)][:3],
     )
     return nasty, error_cases(table, nasty)
-
-
-def test_a_case_shows_the_images_that_were_sent_for_its_number_of_clues(guide: Benchmark) -> None:
-    contexts = m_in_k(with_min_clues(guide, 3), ms=[1, 2, 3], k=5, draws=1)
-    table = factories.judged(
-        k=5,
-        m=pd.array([context.m for context in contexts], "Int64"),
-        query_id=[context.query_id for context in contexts],
-        doc_ids=[context.doc_ids for context in contexts],
-        answer=[f"wrong with {context.m}" for context in contexts],
-        score=0.0,
-        verdict="Score: 0",
-    )
-    cases = error_cases(table, guide)
-    sent = {(c.query_id, f"wrong with {c.m}"): c.doc_ids for c in contexts}
-    assert len(cases) == len(contexts)
-    for case in cases.itertuples():
-        assert case.doc_ids == sent[case.query_id, case.answer]
 
 
 def test_the_browser_turns_pages_and_filters(wrong: Cases) -> None:

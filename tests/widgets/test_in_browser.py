@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 import told_talks
 from browser import Lab
-from conftest import ROOT
 from PIL import Image
 
 from vrag_kit.building.annotations import Vote, read_votes
 from vrag_kit.judging import read_human_labels
-from vrag_kit.widgets.multiple_choice import read_choices
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -47,16 +45,6 @@ three = replace(three, queries={{
                   choices=(*query.answers[:1], "pink", "blue"))
     for name, query in three.queries.items()
 }})
-"""
-TALKS = f"""
-import sys
-from pathlib import Path
-sys.path.append({str(ROOT / "tests")!r})
-from told_talks import told_found, told_talks, told_turns
-from vrag_kit.widgets import browse_conversations
-talks = told_talks(Path("."))
-turns, found = told_turns(talks), told_found(talks)
-browse_conversations(talks, turns, found)
 """
 PANEL = f"""
 import pandas as pd
@@ -124,27 +112,6 @@ def test_labels_are_on_disk_and_go_on_after_a_reload(lab: Lab, data: str) -> Non
     assert lab.complaints() == []
 
 
-def test_options_are_chosen_with_mouse_and_keyboard(lab: Lab, data: str) -> None:
-    def letters(*expected: str) -> None:
-        file = lab.folder / "choices.csv"
-        lab.until(file.exists, "a letter is on disk")
-        lab.until(lambda: list(read_choices(file)["option"]) == list(expected), "on disk")
-
-    show(lab, f"{data}multiple_choice_panel(three, contexts, 'choices.csv', 'Ada')")
-    lab.page.get_by_text("1 of 3, 0 answered").wait_for()
-    assert button(lab, "A").is_disabled()
-    button(lab, "begin").click()
-    markup_is_text_and_images_are_shown(lab, at_least=2)  # the one asked about, and a clue
-    button(lab, "B").click()
-    letters("B")
-    lab.page.keyboard.press("Tab")
-    lab.focus_is("C")
-    lab.page.keyboard.press("Enter")
-    letters("B", "C")
-    assert (read_choices(lab.folder / "choices.csv")["seconds"] < 100).all()
-    assert lab.complaints() == []
-
-
 def test_answers_are_browsed_with_mouse_and_keyboard(lab: Lab, data: str) -> None:
     page = lab.page
     show(lab, f"{data}browse_answers(guide, cases)")
@@ -161,25 +128,6 @@ def test_answers_are_browsed_with_mouse_and_keyboard(lab: Lab, data: str) -> Non
     for key in ("Space", "ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
     page.get_by_text("1 of 1").wait_for()
-    assert lab.complaints() == []
-
-
-def test_conversations_fold_and_are_browsed(lab: Lab) -> None:
-    page = lab.page
-    show(lab, TALKS)
-    page.get_by_text("1 of 9", exact=True).wait_for()
-    page.get_by_text("stopped at turn 3: what is below counts as missing").wait_for()
-    fold, skipped = page.locator("summary").first, page.get_by_text("passed over").first
-    fold.click()
-    markup_is_text_and_images_are_shown(lab, at_least=5)  # the one asked about, and the evidence
-    fold.press("Enter")
-    skipped.wait_for(state="hidden")
-    fold.press("Space")
-    skipped.wait_for()
-    button(lab, "forward").click()
-    page.get_by_text("2 of 9", exact=True).wait_for()
-    page.get_by_label("score").select_option("after the stop")
-    page.get_by_text("1 of 1", exact=True).wait_for()
     assert lab.complaints() == []
 
 

@@ -87,22 +87,6 @@ def test_during_a_pause_the_question_is_hidden_and_no_seconds_count(
     assert read_choices(path)["seconds"].item() == 6.0  # all that it was on the screen
 
 
-def test_it_goes_on_where_it_stopped_and_a_letter_can_be_changed(
-    four: Benchmark, tmp_path: Path, clock: list[float]
-) -> None:
-    path = tmp_path / "ada.csv"
-    click(multiple_choice_panel(four, no_rag(four), path, "Ada"), "begin", "A", "B")
-    again = multiple_choice_panel(four, no_rag(four), path, "Ada")
-    assert again.progress.value.startswith("3 of 4, 2 answered")
-    click(again, "begin", "back", "back")
-    assert again.buttons["A"].button_style == "info"
-    clock[0] += 5
-    click(again, "C")
-    choices = read_choices(path).set_index("query_id")
-    assert choices.loc["0", ["option", "seconds"]].tolist() == ["C", 5.0]
-    assert len(choices) == 2
-
-
 def test_nothing_on_the_screen_tells_which_option_is_right(four: Benchmark, tmp_path: Path) -> None:
     panel = multiple_choice_panel(four, gt_rag(four), tmp_path / "ada.csv", "Ada")
     click(panel, "begin")
@@ -110,16 +94,6 @@ def test_nothing_on_the_screen_tells_which_option_is_right(four: Benchmark, tmp_
     assert not [word for word in ("right", "gt0-0", "asked/0") if word in text]
     assert text.count("<img") == 6
     assert ">wood_rabbit</td>" in text
-
-
-def test_what_cannot_be_saved_is_said_and_the_question_stays(
-    four: Benchmark, tmp_path: Path
-) -> None:
-    (tmp_path / "folder").write_text("in the way")
-    panel = multiple_choice_panel(four, no_rag(four), tmp_path / "folder" / "ada.csv", "Ada")
-    click(panel, "begin", "A")
-    assert "not saved" in panel.message.value
-    assert panel.progress.value.startswith("1 of 4, 0 answered")
 
 
 def test_no_name_a_question_without_options_and_choices_of_others_are_refused(

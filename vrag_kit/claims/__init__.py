@@ -24,5 +24,4 @@ from vrag_kit.claims.verdicts import (
     ClaimVerdicts,
     EntailmentLabel,
     EntailmentRequest,
-    verdict_table,
 )

@@ -10,10 +10,16 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from vrag_kit.claims.verdicts import ACCEPTED, VERDICT_SCORES, ClaimVerdicts, EntailmentLabel
+from vrag_kit.claims.verdicts import (
+    ACCEPTED,
+    LABEL_NAMES,
+    VERDICT_SCORES,
+    ClaimVerdicts,
+    EntailmentLabel,
+)
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
-from vrag_kit.tables import read_csv_rows, require_columns, write_csv_rows
+from vrag_kit.tables import read_csv_rows, require_columns
 from vrag_kit.workspace import path as project_path
 
 _ANSWER = "answer: "
@@ -65,19 +71,6 @@ def read_annotator_labels(
     return found
 
 
-def read_claim_labels(path: Path | str, *, annotator: str) -> dict[ClaimPair, EntailmentLabel]:
-    """Read the labels of one annotator, as `read_annotator_labels` does."""
-    return read_annotator_labels(path, only=annotator).get(annotator, {})
-
-
-def write_claim_labels(path: Path | str, labels: Labels, *, annotator: str) -> None:
-    """Write labels in the format of `read_annotator_labels`; raises `OSError` when it fails.
-    An existing file is replaced only once the new one is complete.
-    """
-    rows = [(*pair, label.value, annotator) for pair, label in labels.items()]
-    write_csv_rows(project_path(path), _COLUMNS, rows)
-
-
 def verdict_rows(table: pd.DataFrame, sheets: str = "sheet") -> pd.DataFrame:
     """One row per verdict of the sheets in a column, row by row of each sheet: row (the position of
     the answer in `table`), query_id, group, of ("claims" or "gold claims"), evidence_kind ("image",
@@ -120,12 +113,12 @@ def pairs_to_label(sample: pd.DataFrame) -> list[ClaimPair]:
 
 
 def labels_from_verdicts(sample: pd.DataFrame, *, sheets: str) -> dict[ClaimPair, EntailmentLabel]:
-    """Collects the labels in the column `sheets` of `sample`, in the form of `read_claim_labels`.
-    Missing verdicts have no label.
+    """Collects the labels in the column `sheets` of `sample`, without missing verdicts, in the form
+    of `add_human_verdicts`.
     """
-    labels = {VERDICT_SCORES[label]: label for label in EntailmentLabel}
     known = rows_to_label(sample, sheets).dropna(subset="score")
-    return dict(zip(claim_pairs(known), map(labels.__getitem__, known["score"]), strict=True))
+    labels = map(EntailmentLabel, known["score"].map(LABEL_NAMES))
+    return dict(zip(claim_pairs(known), labels, strict=True))
 
 
 def add_human_verdicts(sample: pd.DataFrame, labels: Labels) -> pd.DataFrame:

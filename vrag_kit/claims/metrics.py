@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from vrag_kit.claims.verdicts import MODALITIES, VERDICT_SCORES, ClaimVerdicts, EntailmentLabel
-from vrag_kit.errors import VragError
 
 ENTAILS = VERDICT_SCORES[EntailmentLabel.ENTAILMENT]
 
@@ -179,11 +178,8 @@ def ragchecker_metrics(sheet: ClaimVerdicts, *, empty: str = "nan") -> dict[str,
 
     What would be divided by 0 (no claim, no gold claim, no item) is NaN, or 0 with
     `empty="zero"` as in RAGChecker, where an answer without claims has the best
-    hallucination. Where a verdict is missing that a metric needs, it is NaN in either case. Raises
-    `VragError` for another `empty`.
+    hallucination. Where a verdict is missing that a metric needs, it is NaN in either case.
     """
-    if empty not in EMPTY:
-        raise VragError(f"empty is {empty!r}; expected one of {', '.join(EMPTY)}.")
     found = {}
     for metric, value in _ragchecker_values(sheet).items():
         is_empty = any(getattr(sheet, part).size == 0 for part in NEEDS[metric])

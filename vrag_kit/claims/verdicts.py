@@ -12,7 +12,6 @@ from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
-import pandas as pd
 
 from vrag_kit.types import Document, Failure, QueryId
 
@@ -164,18 +163,3 @@ class ClaimVerdicts:
     def fill_missing(self, label: EntailmentLabel) -> ClaimVerdicts:
         """Returns the same sheet with this label in place of every missing verdict."""
         return replace(self, verdicts=np.nan_to_num(self.verdicts, nan=VERDICT_SCORES[label]))
-
-
-def verdict_table(sheet: ClaimVerdicts) -> pd.DataFrame:
-    """Formats a sheet as a table: a row for each claim of the answer, then for each gold claim.
-    Columns are the verdicts of the accepted answers (for gold claims, of the answer) and of each
-    item, "unparsed" where one is missing.
-    """
-    kinds = ["claim"] * len(sheet.claims) + ["gold claim"] * len(sheet.gold_claims)
-    rows = pd.MultiIndex.from_arrays(
-        [kinds, [*sheet.claims, *sheet.gold_claims]], names=["", "claim"]
-    )
-    names = [f"{item.modality}: {item.doc_id}" for item in sheet.items]
-    columns = ["accepted answer, or answer", *names]
-    verdicts = pd.DataFrame(sheet.verdicts, index=rows, columns=columns)
-    return verdicts.map(lambda score: LABEL_NAMES.get(score, UNPARSED))

@@ -14,7 +14,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from vrag_kit.claims.checking import as_evidence, reference_answers
-from vrag_kit.claims.human_labels import PAIR, pairs_to_label, read_claim_labels
+from vrag_kit.claims.human_labels import PAIR, pairs_to_label, read_annotator_labels
 from vrag_kit.claims.verdicts import ACCEPTED
 from vrag_kit.errors import VragError
 from vrag_kit.judging.human_labels import HUMAN_LABEL_COLUMNS, read_human_labels
@@ -230,7 +230,7 @@ def label_claims(
     The checker's verdict is never shown, and a claim and item that several answers share is shown
     once. A missing file is created, and an existing one continued. Each
     annotator uses a separate file: raises `VragError` when `path` holds labels of another
-    `annotator`, for a query that `benchmark` lacks, and as `read_claim_labels`.
+    `annotator`, for a query that `benchmark` lacks, and as `read_annotator_labels`.
     """
 
     def card(query_id: str, claim: str, item: str) -> Markup:
@@ -245,7 +245,7 @@ def label_claims(
         return card_html(query.text, facts, evidence)
 
     def read(file: Path) -> pd.DataFrame:
-        labels = read_claim_labels(file, annotator=annotator)
+        labels = read_annotator_labels(file, only=annotator).get(annotator, {})
         rows = [(*pair, label.value, annotator) for pair, label in labels.items()]
         return pd.DataFrame(rows, columns=columns, dtype=object)
 

@@ -1,8 +1,8 @@
-"""Browse conversations: image, questions, searches, hits and answers, and where each stopped."""
+"""Conversations as a page: image, questions, evidence and answers, and where each stopped."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -10,26 +10,14 @@ from markupsafe import Markup
 
 from vrag_kit.analysis.means import ARM
 from vrag_kit.judging.scale import scale_of
-from vrag_kit.tables import require_columns
-from vrag_kit.types import Benchmark, DocId, Document, Json, JsonView
-from vrag_kit.widgets.browser import Browser
+from vrag_kit.types import Benchmark, Document, Json, JsonView
 from vrag_kit.widgets.html import Page, page_html, render
-
-SEARCH = ("query_id", "model", "draw", "sample")
-"""Columns that identify a search; a run has those on which a rewritten query depends."""
-
-Runs = Mapping[str, pd.DataFrame]
-"""Setting → the runs of its searches, concatenated."""
 
 
 class Hit(NamedTuple):
-    """A document that a search returned."""
+    """A document in the context of a turn."""
 
     document: Document
-    score: float | None
-    """Its similarity; None where the run has no score."""
-    kept: bool
-    """Whether it was in the context of the model."""
     relevant: bool
     """Whether the benchmark's qrels call it relevant."""
 
@@ -48,62 +36,22 @@ class Hit(NamedTuple):
         return entries or [(fields.get("page_name") or self.document.doc_id, text)]
 
 
-def browse_conversations(
-    benchmark: Benchmark, turns: pd.DataFrame, found: Runs | None = None
-) -> Browser:
-    """Return a panel to browse conversations, each with its turns below one another.
-    `turns` is the result of `apply_early_stop`, with an arm for each model, setting and k.
+def conversations_page(benchmark: Benchmark, turns: pd.DataFrame, *, most: int = 3) -> Page:
+    """Return the first conversations of `turns`, at most `most`, as static HTML, each with its
+    turns below one another. `turns` is the result of `apply_early_stop`, with an arm for each
+    model, setting and k; all text is escaped.
 
-    `found` maps a setting to the runs of its searches, concatenated; they show which documents a
-    turn kept (doc_ids) and which it did not. Where a search depended on the model's own answers,
-    its run also has the columns model, draw or sample. Without the runs only kept documents are
-    shown. Documents that are not in the benchmark (`with_documents`) are shown by their id. The
-    column search_query, where there is one, is shown where it differs from the question.
-
-    The filters select conversations with a turn that matches all of them: model, arm, score
-    (correct, missing, incorrect, after the stop, no verdict, not asked), quality of the image, type
-    of question.
+    Documents that are not in the benchmark (`with_documents`) are shown by their id. The column
+    search_query, where there is one, is shown where it differs from the question.
     """
-    labels, card = _conversations(benchmark, turns, found or {})
-    return Browser(labels, card, "conversation")
-
-
-def conversations_page(
-    benchmark: Benchmark, turns: pd.DataFrame, found: Runs | None = None, *, most: int = 3
-) -> Page:
-    """Return the first conversations of `turns`, at most `most`, as static HTML.
-    Otherwise as `browse_conversations`.
-    """
-    labels, card = _conversations(benchmark, turns, found or {})
-    return page_html(map(card, labels.index.unique()[:most]), "no such conversation")
-
-
-def _conversations(
-    benchmark: Benchmark, turns: pd.DataFrame, found: Runs
-) -> tuple[pd.DataFrame, Callable[[int], Markup]]:
-    """Return the filter values of each turn, by the number of its conversation, and a function that
-    makes the card of a number.
-    """
-    for run in found.values():
-        require_columns(run, ["query_id", "doc_id", "rank"], "browse_conversations")
     texts = turns.reindex(columns=["answer", "search_query", "verdict", "marks"]).fillna("")
     arms = turns["setting"] + ", k = " + turns["k"].astype(str)
     turns = turns.assign(**texts, arm=arms, outcome=_outcomes(turns))
-    keys = [*ARM, "conversation", *(name for name in ("draw", "sample") if name in turns)]
+    keys = [*ARM, "conversation", *turns.columns.intersection(["draw", "sample"])]
     numbers = turns.groupby(keys, sort=False, dropna=False).ngroup().to_numpy()
-    metadata = [benchmark.queries[query_id].metadata for query_id in turns["query_id"]]
-    labels = {
-        "model": turns["model"],
-        "arm": arms,
-        "score": turns["outcome"].mask(turns["turn"] > turns["stopped_at"], "after the stop"),
-        "quality": [fields.get("image_quality") for fields in metadata],
-        "type": [fields.get("query_category") for fields in metadata],
-    }
-
-    def card(number: int) -> Markup:
-        return _card(benchmark, turns[numbers == number].to_dict("records"), found)
-
-    return pd.DataFrame(labels).set_axis(numbers), card
+    shown = range(min(most, numbers.max(initial=-1) + 1))
+    cards = [_card(benchmark, turns[numbers == each].to_dict("records")) for each in shown]
+    return page_html(cards, "no such conversation")
 
 
 def _outcomes(turns: pd.DataFrame) -> pd.Series:
@@ -114,13 +62,13 @@ def _outcomes(turns: pd.DataFrame) -> pd.Series:
     return outcomes.where(turns["asked"].astype(bool), "not asked")
 
 
-def _card(benchmark: Benchmark, rows: Sequence[JsonView], found: Runs) -> Markup:
+def _card(benchmark: Benchmark, rows: Sequence[JsonView]) -> Markup:
     """Return one conversation as HTML, from all its rows of `apply_early_stop`."""
     turns: list[Json] = []
     before: Mapping[str, list[Hit]] = {}
     for row in rows:
         query = benchmark.queries[row["query_id"]]
-        hits = _hits(benchmark, row, found) if row["asked"] else {}
+        hits = _hits(benchmark, row) if row["asked"] else {}
         searches = []
         for service, results in hits.items():
             repeated = results == before.get(service)
@@ -164,34 +112,23 @@ def _signed(score: float) -> str:
     return f"{score:.3g}".replace("-", "−")
 
 
-def _hits(benchmark: Benchmark, turn: JsonView, found: Runs) -> dict[str, list[Hit]]:
-    """Return the hits of a turn by service, best first.
-    For a setting without a run, only the documents that the turn kept.
-    """
-    # after a failed turn a row may have none
-    kept = turn["doc_ids"] if isinstance(turn["doc_ids"], tuple) else ()
-    scores: dict[DocId, float | None] = {}
-    if (run := found.get(turn["setting"])) is not None:
-        keys = [name for name in SEARCH if name in run]
-        rows = run[(run[keys] == [turn[name] for name in keys]).all(axis=1)]
-        rows = rows.sort_values("rank", kind="stable")
-        scores = dict(zip(rows["doc_id"], rows.get("score", [None] * len(rows)), strict=True))
+def _hits(benchmark: Benchmark, turn: JsonView) -> dict[str, list[Hit]]:
+    """Return the documents of a turn by service, in order; a failed turn may have none."""
     labels = benchmark.qrels.get(turn["query_id"], {})
     hits: dict[str, list[Hit]] = {}
-    for doc_id in dict.fromkeys([*scores, *kept]):
+    for doc_id in turn["doc_ids"] if isinstance(turn["doc_ids"], tuple) else ():
         document = benchmark.corpus.get(doc_id) or Document(doc_id=doc_id)
         service = str(document.metadata.get("source", "search")).replace("_", " ")
-        hit = Hit(document, scores.get(doc_id), doc_id in kept, labels.get(doc_id, 0) > 0)
-        hits.setdefault(service, []).append(hit)
+        hits.setdefault(service, []).append(Hit(document, labels.get(doc_id, 0) > 0))
     return hits
 
 
 def _summary(service: str, hits: Sequence[Hit], repeated: bool) -> str:
-    """What a service found and what of it was kept, in a line."""
-    relevant, kept = sum(hit.relevant for hit in hits), [hit for hit in hits if hit.kept]
-    of_them = f" ({relevant} relevant)" if relevant else ""
-    count = f"{service}: {len(hits)} found{of_them}, {len(kept)} kept"
+    """What of a service was kept, in a line."""
+    count = f"{service}: {len(hits)} kept"
+    if relevant := sum(hit.relevant for hit in hits):
+        count += f" ({relevant} relevant)"
     if repeated:
         return f"{count}, as in the turn before"
-    titles = dict.fromkeys(", ".join(name for name, _ in hit.entries) for hit in kept)
-    return ": ".join(filter(None, [count, "; ".join(titles)]))
+    titles = dict.fromkeys(", ".join(name for name, _ in hit.entries) for hit in hits)
+    return f"{count}: {'; '.join(titles)}"
