@@ -10,7 +10,6 @@ from textwrap import shorten
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import blended_transform_factory
@@ -71,7 +70,9 @@ def image_grid(
                 axis.set(frame_on=True, anchor="N")
                 axis.set_xlabel(fit(tile.below, room), fontsize=SMALL)
                 if tile.region:
-                    _mark(axis, np.multiply(tile.region, [*picture.size, *picture.size]))
+                    box = np.multiply(tile.region, [*picture.size, *picture.size])
+                    mark = Rectangle(tuple(box[:2]), *(box[2:] - box[:2]), fill=False)
+                    axis.add_patch(mark).set(edgecolor="white", linewidth=1.5)
             else:
                 axis.set_frame_on(bool(tile.frame))
                 words = axis.text(0.5, 0.5, fit(tile.below, room - 0.1), fontsize=SMALL)
@@ -90,12 +91,6 @@ def image_grid(
             along = blended_transform_factory(figure.transFigure, line[0].transAxes)
             line[0].yaxis.set_label_coords(left, 0.5, transform=along)
     return figure
-
-
-def _mark(axis: Axes, box: np.ndarray) -> None:
-    corner, size = box[:2], box[2:] - box[:2]
-    mark = Rectangle(tuple(corner), *size, fill=False, linewidth=1.5)
-    axis.add_patch(mark).set_edgecolor("white")
 
 
 def document_tile(

@@ -266,13 +266,10 @@ def forest_plot(
     a panel for each value of `panels`.
 
     A table of paired differences has a column `baseline`: the axis then says which two arms are
-    compared, each panel in its title where they differ. A table of means needs an `xlabel`. Raises
-    ValueError if it has neither. A column `n_label` has the text of n for tables whose metrics
-    count different things. `reported` are a paper's values, with the columns of `rows`, value
-    and perhaps `panels`: small grey ticks.
+    compared, each panel in its title where they differ. A table of means needs an `xlabel`. A
+    column `n_label` has the text of n for tables whose metrics count different things. `reported`
+    are a paper's values, with the columns of `rows`, value and perhaps `panels`: small grey ticks.
     """
-    if not xlabel and "baseline" not in table:
-        raise ValueError("forest_plot: found neither a column baseline nor an xlabel")
     keys = [rows] if isinstance(rows, str) else list(rows)
     looks = _looks(table, color, style, names)
     sizes = table.groupby(panels)["n"].agg(set) if panels else pd.Series([{0, 1}])

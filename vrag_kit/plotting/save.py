@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +20,6 @@ from matplotlib.text import Text
 from vrag_kit.analysis.means import BOUNDS
 from vrag_kit.analysis.results import RESULT_COLUMNS
 from vrag_kit.dry_run import current_dry_run
-from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.plotting.save_table import latex_text, plain_cells
@@ -41,14 +40,9 @@ LAST = (*RESULT_COLUMNS, *BOUNDS)
 """Columns of the papers' tables and the kit's, in this order; others come before them."""
 
 
-def concat_sources(
-    sources: Mapping[str, pd.DataFrame], settings: Sequence[str] = ()
-) -> pd.DataFrame:
-    """Concatenates the tables of a figure, with their title in the column `source`; only the given
-    settings, if any.
-    """
-    table = pd.concat(sources, names=["source"]).reset_index("source").reset_index(drop=True)
-    return table[table["setting"].isin(settings)] if settings else table
+def concat_sources(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Concatenates the tables of a figure, with their title in the column `source`."""
+    return pd.concat(sources, names=["source"]).reset_index("source").reset_index(drop=True)
 
 
 def order_columns(data: pd.DataFrame) -> pd.DataFrame:
@@ -121,7 +115,7 @@ def save_figure(
     `mark` is drawn small in the lower right corner, such as "synthetic data".
 
     Title and caption (`set_caption`) are the SVG's title and description. Each file is replaced
-    only when its new version is complete. Raises `VragError` when the folder cannot be written. In
+    only when its new version is complete. Raises `OSError` when the folder cannot be written. In
     a dry run nothing is drawn or written.
     """
     if current_dry_run():
@@ -149,19 +143,14 @@ def save_figure(
     csv = order_columns(add_provenance(data, judge, found_by)).to_csv(
         index=False, float_format="%.6g", lineterminator="\n"
     )
-    try:
-        for suffix, content in (
-            (".png", picture.getvalue()),
-            (".svg", lines.encode()),
-            (".csv", csv.encode()),
-            (".caption.tex", f"{latex_text(f'{title}{stop} {caption}')}\n".encode()),
-        ):
-            write_file(folder / f"{name}{suffix}", content)
-    except OSError as error:
-        raise VragError(
-            f"{folder / name}: the figure cannot be saved ({error.strerror}). Choose another"
-            " `figures_dir`, or free space; older figures are kept."
-        ) from error
+    files: dict[str, str | bytes] = {
+        ".png": picture.getvalue(),
+        ".svg": lines,
+        ".csv": csv,
+        ".caption.tex": f"{latex_text(f'{title}{stop} {caption}')}\n",
+    }
+    for suffix, content in files.items():
+        write_file(folder / f"{name}{suffix}", content)
     logger.info(f"saved {name}.png, .svg and .csv in {display_path(folder)}/")
     if get_ipython():
         display(figure)  # type: ignore[no-untyped-call]  # IPython has no types

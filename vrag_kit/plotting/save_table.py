@@ -10,7 +10,6 @@ import pandas as pd
 
 from vrag_kit.analysis.results import TABLE
 from vrag_kit.dry_run import current_dry_run
-from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.workspace import display_path as from_project
@@ -79,29 +78,16 @@ def save_table(table: pd.DataFrame | Styler, folder: Path | str, name: str) -> N
 
     The CSV has full numbers, `plain_cells`, and row labels where named. The LaTeX of `to_latex` is
     for a `table` of yours, by \\input. `load_results` leaves such a CSV out: its cells
-    are for reading. Raises `VragError` for what is no table, and when the folder cannot be written.
-    In a dry run nothing is written.
+    are for reading. Raises `OSError` when the folder cannot be written. In a dry run nothing is
+    written.
     """
     if current_dry_run():
         return
-    # pandas' stubs do not know the data of a styled table
-    shown = table if isinstance(table, pd.DataFrame) else getattr(table, "data", None)
-    if not isinstance(shown, pd.DataFrame):
-        raise VragError(
-            f"save_table: found {short_repr(table)} where the table should be; expected a table,"
-            " then a"
-            ' folder and a name: save_table(table, "runs/mine", "01_mine").'
-        )
+    shown: pd.DataFrame = table if isinstance(table, pd.DataFrame) else table.data  # type: ignore[attr-defined]
     labelled = any(label is not None for label in shown.index.names)
     shown = plain_cells(shown)
     csv = shown.to_csv(index=labelled, lineterminator="\n")
     folder = project_path(folder)
-    try:
-        write_file(folder / f"{name}{TABLE}", csv)
-        write_file(folder / f"{name}.tex", to_latex(shown))
-    except OSError as error:
-        raise VragError(
-            f"{folder / name}: the table cannot be saved ({error.strerror}). Choose another"
-            " folder, or free space."
-        ) from error
+    write_file(folder / f"{name}{TABLE}", csv)
+    write_file(folder / f"{name}.tex", to_latex(shown))
     logger.info(f"saved {name}{TABLE} and .tex in {from_project(folder)}/")

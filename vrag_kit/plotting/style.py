@@ -94,13 +94,6 @@ _LOOK: dict[str, Any] = {  # matplotlib's settings have values of many types
 }
 
 
-def use_style() -> None:
-    """Sets the style of all figures drawn from here on: seaborn's white grid, at a page's size."""
-    import seaborn as sns  # imported here: tables need no figures
-
-    sns.set_theme(context="paper", style="whitegrid", palette=MODEL, rc=_LOOK)
-
-
 def new_figure(
     rows: int = 1,
     columns: int = 1,
@@ -112,9 +105,12 @@ def new_figure(
     """Creates a figure in the kit's style, `width` × `height` in inches, and its axes, shape
     (rows, columns). `grid` are options of `matplotlib.pyplot.subplots`, such as `sharey`.
 
-    It is closed in pyplot: a notebook then shows it once, where it is the value of a cell.
+    The style, seaborn's white grid, stays set for all later figures. The figure is closed in
+    pyplot: a notebook then shows it once, where it is the value of a cell.
     """
-    use_style()
+    import seaborn as sns  # imported here: tables need no figures
+
+    sns.set_theme(context="paper", style="whitegrid", palette=MODEL, rc=_LOOK)
     size = (width, min(height, TALLEST))
     figure, axes = plt.subplots(
         rows, columns, figsize=size, layout="constrained", squeeze=False, **grid
