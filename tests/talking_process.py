@@ -10,7 +10,6 @@ import contextlib
 import io
 import multiprocessing
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -35,7 +34,7 @@ from vrag_kit.retrieval.runs import make_run
 from vrag_kit.types import DocId, Document, Query
 
 SERVED = ("openai",)
-LENGTHS = {"a": 4, "b": 2, "c": 4, "d": 3}
+LENGTHS = {"a": 4, "b": 2, "c": 3}
 
 
 def listed_scores(
@@ -82,7 +81,7 @@ def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFram
         images=listed("image", entry("kg-1", ("Van", {"wheels": 4})), entry("kg-2", ("Bus", ""))),
         web=listed("text", page("w1", "Vans", "They have wheels."), page("w2", "Cars", "So.")),
         rewrite="retrieved_history",
-        rewriter=replace(writer, lease=lease),
+        rewriter=writer,
     )
     talk = ConversationConfig(
         prompts=PROMPT_SETS["paper"],

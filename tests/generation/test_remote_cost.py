@@ -49,7 +49,7 @@ def test_a_forecast_above_the_cap_stops_before_the_first_call(store: AnswerStore
         forecast = dear.estimate_cost([question("what?")] * 10, {})
         words = len(question("what?")[0].parts[0]) // 4 + 8
         assert forecast.cost == pytest.approx(10 * (words * 1000 + 16 * 50_000) / 1e6)
-        with pytest.raises(VragError, match=r"about 8.\d\d US dollars.* max_cost is 5\. Nothing"):
+        with pytest.raises(VragError, match=r"about 8.\d\d, and max_cost is 5\. Nothing"):
             ask_prompts(dear, [question(f"number {n}?") for n in range(10)], store)
         assert server.requests == []
 
@@ -58,7 +58,7 @@ def test_a_run_stops_when_its_answers_have_cost_what_they_may(store: AnswerStore
     """A call is forecast at less than the one dollar that it turns out to cost."""
     prompts = [question(f"number {n}?") for n in range(20)]
     with StrangeServer(seconds=0.02) as server:
-        with pytest.raises(VragError, match=r"have cost \d+.00 US dollars and max_cost is 12"):
+        with pytest.raises(VragError, match=r"have cost \d+.00 US dollars,.* max_cost is 12"):
             ask_prompts(priced(server, max_cost=12, concurrency=2), prompts, store)
         spent = store.total_cost("m")
         assert 12 <= spent <= 14  # the calls under way are paid for, too
@@ -67,7 +67,6 @@ def test_a_run_stops_when_its_answers_have_cost_what_they_may(store: AnswerStore
         assert {answer.fields["cost"] for answer in answers} == {1.0}
 
 
-@pytest.mark.slow
 def test_what_was_paid_for_failures_is_not_forgotten_when_they_are_asked_again(
     store: AnswerStore,
 ) -> None:
@@ -86,7 +85,7 @@ def test_the_cap_is_checked_for_all_samples_before_the_first(store: AnswerStore)
     with StrangeServer() as server:
         once = priced(server).estimate_cost([worded("no_image", query.text)], {}).cost
         model = priced(server, max_cost=2.5 * once)
-        with pytest.raises(VragError, match="Nothing was asked"):
+        with pytest.raises(VragError, match="Nothing more was asked"):
             run_conversations(model, benchmark, contexts, store, how, samples=3)
         assert server.requests == []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +41,14 @@ def store(tmp_path: Path) -> Iterator[AnswerStore]:
         yield store
 
 
-def test_a_redirection_takes_headers_to_no_other_host(
+def test_a_redirection_takes_the_key_to_no_other_host(
     store: AnswerStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GATEWAY", SECRET)
     with StrangeServer() as other:
         plans = {"Reply with the word": [f"to {other.url}/chat/completions"]}
-        with StrangeServer(plans) as server:
-            asked = connect(server, headers={"X-Token": "$GATEWAY"})
-            with pytest.raises(VragError, match=rf"HTTP 307: .* at {server.url}"):
-                ask_prompts(asked, [question("what?")], store)
+        with StrangeServer(plans) as server, pytest.raises(VragError, match="HTTP 307: "):
+            ask_prompts(connect(server, key="GATEWAY"), [question("what?")], store)
         assert other.requests == []
 
 
@@ -59,7 +56,7 @@ def test_what_only_sounds_like_a_secret_may_be_in_an_entry() -> None:
     body = {"thinking_tokens": 100, "eos_token": "</s>", "reasoning_effort": "medium"}
     body |= {"extra": {"prefix": "task-2-answer", "draft": "Qwen/Qwen2.5-VL-7B-Instruct-AWQ"}}
     body["guide"] = "Use basic English. Name 123 things"
-    entry = {"model": "m@http://localhost:1/v1", "body": body, "headers": {"X-Org": "my-lab-2"}}
+    entry = {"model": "m@http://localhost:1/v1", "body": body}
     assert load_generator(entry, decoding={"temperature": 0}).sent["body"] == body
 
 
@@ -67,7 +64,6 @@ def test_what_only_sounds_like_a_secret_may_be_in_an_entry() -> None:
     "address",
     [
         "http://ann:pw-1@localhost:1/v1",
-        "http://ann:pw-1/2@localhost:1/v1",
         "[http://localhost:2/v1, http://ann:pw-1@localhost:1/v1]",
         "http://localhost:1/v1?key=pw-1",
     ],
@@ -78,7 +74,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it(address: str) 
             load_generator(entry, decoding={"temperature": 0})
         assert "pw-1" not in str(refused.value)
         assert "localhost:1/v1" in str(refused.value)
-        assert "`headers: {Authorization: Bearer $NAME}`" in str(refused.value)
+        assert "`key`" in str(refused.value)
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +110,6 @@ def test_pictures_arrive_in_order_with_the_pixels_that_local_models_get(tmp_path
     assert data_url(ImageFile(tmp_path / "plain.jpg")).startswith("data:image/jpeg")  # as it is
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
@@ -217,60 +212,21 @@ def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(
     assert "sk-secret" not in capsys.readouterr().out
 
 
-def test_headers_come_from_the_environment_and_what_they_hold_is_shown_and_kept_nowhere(
-    store: AnswerStore,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.delenv("GATEWAY", raising=False)
-    prompts = [question("what?"), question("strange?"), question("odd?")]
-    plans = {
-        "strange?": ["status 500 you sent <Authorization> and <X-Token>"],
-        "odd?": [f"page {'.' * 50}<X-Token>"],  # which is cut within the secret
-    }
-    headers = {"Authorization": "Bearer $GATEWAY", "X-Token": "$GATEWAY", "X-Org": "my-lab"}
-    with StrangeServer(plans) as server, StrangeServer(plans) as other:
-        wants = {"Authorization": f"Bearer {SECRET}", "X-Token": SECRET, "X-Org": "my-lab"}
-        server.wants = other.wants = wants
-        asked = partial(connect, server, other, retries=0, headers=headers)
-        with pytest.raises(VragError, match="export GATEWAY=…"):
-            ask_prompts(asked(), prompts, store)
-        assert "GATEWAY" in asked().missing()
-        monkeypatch.setenv("GATEWAY", f"{SECRET}-of-another")
-        with pytest.raises(VragError, match="GATEWAY is not accepted") as no:
-            ask_prompts(asked(), prompts, store)
-        assert SECRET not in str(no.value)
-        monkeypatch.setenv("GATEWAY", f"{SECRET}\r\n")
-        answers = ask_prompts(asked(), prompts, store)
-        assert answers[0].failure is None
-        assert str(answers[1].failure) == "error: HTTP 500: you sent Bearer … and …"
-        monkeypatch.delenv("GATEWAY")
-        assert ask_prompts(asked(), prompts, store) == answers  # all that is stored needs no key
-        assert ask_prompts(connect(server), prompts, store) == answers  # nor do its keys
-    assert SECRET[:4] not in capsys.readouterr().out + repr(answers) + repr(asked())
-    assert SECRET[:4].encode() not in (tmp_path / "a.sqlite").read_bytes()
-
-
 @pytest.mark.parametrize(
-    ("options", "named"),
+    ("body", "named"),
     [
-        ({"body": {"x_token": SECRET}}, "body.x_token"),
-        ({"body": {"user": ["a", "q7Gh2Lk9Zx4Vb1Nm5Rt8Ws3"]}}, "body.user"),
-        ({"body": {"extra": "Bearer abcdefgh"}}, "body.extra"),
-        ({"headers": {"X-Org": "sk-proj-ABC123456 $B"}}, "headers, X-Org"),
-        ({"headers": {"X-Org": "${B}"}}, "headers, X-Org"),
-        ({"headers": {"X-Org": 12345678}}, "headers"),
+        ({"x_token": SECRET}, "body.x_token"),
+        ({"user": ["a", "q7Gh2Lk9Zx4Vb1Nm5Rt8Ws3"]}, "body.user"),
+        ({"extra": "Bearer abcdefgh"}, "body.extra"),
     ],
 )
 def test_a_secret_in_an_entry_is_refused_by_its_place_and_not_shown(
-    options: dict[str, Any], named: str
+    body: dict[str, Any], named: str
 ) -> None:
     """More are in `bad_inputs.csv`."""
-    with pytest.raises(VragError, match=r"\{X-Token: \$NAME\}") as refused:
-        load_generator({"model": "m@http://localhost:1/v1", **options}, decoding={"temperature": 0})
-    assert named in str(refused.value)
-    for secret in (SECRET, "ABC123456", "q7Gh2", "abcdefgh", "12345678"):
+    with pytest.raises(VragError, match=f"{named}: .*`key`") as refused:
+        load_generator({"model": "m@http://localhost:1/v1", "body": body})
+    for secret in (SECRET, "q7Gh2", "abcdefgh"):
         assert secret not in str(refused.value)
 
 

@@ -42,7 +42,7 @@ def test_an_option_that_does_not_fit_is_named_with_what_was_found_and_expected(
     assert [token for token in tokens if token not in message] == []
 
 
-@pytest.mark.parametrize("field", ["key", "body", "headers"])
+@pytest.mark.parametrize("field", ["key", "body"])
 def test_what_may_be_secret_is_never_shown(field: str) -> None:
     for value in ("sk-abc-123456", ["sk-abc-123456"], {"X-A": 5, "user": "sk-abc-123456"}):
         message = refusal({field: value})

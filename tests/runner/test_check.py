@@ -112,8 +112,6 @@ def test_a_judge_is_asked_about_every_answer_and_every_wording_counts(
     calls = re.findall(r"forecast: ([\d,]+) calls", "\n".join(found))
     answers, verdicts = sorted(int(each.replace(",", "")) for each in calls)
     assert verdicts == 2 * answers
-    (again,) = [line for line in "\n".join(found).splitlines() if "unreadable replies" in line]
-    assert f"at most {verdicts:,} calls more" in again
     assert any("all models together: about" in line for line in found)
 
 

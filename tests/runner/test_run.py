@@ -338,7 +338,7 @@ def test_a_model_that_answered_nothing_and_lost_verdicts_are_told_and_a_header_i
     plans = {"zinnober": ["say Score: 1"], "karmin": ["status 503 busy"]}
     monkeypatch.delenv("GATEWAY", raising=False)
     with StrangeServer({**plans, "bad": [f"status 500 {SECRET}"]}) as server:
-        server.wants = {"X-Token": f"Bearer {SECRET}"}
+        server.wants = {"Authorization": f"Bearer {SECRET}"}
         (here / P).write_text(entries_of(server.url), encoding="utf-8")
         status, checked = said("check", P, "--only", "01")
         assert (status, checked.count("`export GATEWAY=…`"), server.requests) == (1, 3, [])
@@ -360,9 +360,9 @@ def test_a_model_that_answered_nothing_and_lost_verdicts_are_told_and_a_header_i
 
 
 def entries_of(url: str) -> str:
-    """A good and a bad model, and a judge, of one server that wants a header."""
+    """A good and a bad model, and a judge, of one server that wants a key."""
     how: dict[str, Any] = {"decoding": {"temperature": 0}, "retries": 0}
-    how["headers"] = {"X-Token": "Bearer $GATEWAY"}
+    how["key"] = "GATEWAY"
 
     def entry(name: str) -> Mapping[str, Any]:
         return {"model": f"{name}@{url}", "name": name, **how}

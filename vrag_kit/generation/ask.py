@@ -4,73 +4,42 @@ Prompts are sent in batches or in parallel calls.
 
 from __future__ import annotations
 
-import re
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import islice
-from math import ceil
 
 from vrag_kit.config import Hardware
 from vrag_kit.errors import VragError
 from vrag_kit.generation.batching import QueryPrompt, make_batches
-from vrag_kit.generation.generators import CostEstimate, Generator, Reply, iter_images
+from vrag_kit.generation.generators import Generator, Reply, iter_images
 from vrag_kit.generation.prompts import Parser, parse_tagged
 from vrag_kit.generation.store import AnswerStore
-from vrag_kit.generation.store_layout import (
-    ImageInfo,
-    answer_ids,
-    serialize_prompt,
-)
+from vrag_kit.generation.store_layout import ImageInfo, answer_ids, serialize_prompt
 from vrag_kit.log import logger, progress, record_calls
 from vrag_kit.types import Answer, Failure, Prompt, Status
 
-
-def check_budget(
-    generator: Generator, store: AnswerStore, expected: CostEstimate | None = None
-) -> None:
-    """Raise `VragError` when a model's answers in a store have cost its `max_cost`, or would exceed
-    it with the `expected` cost.
-    """
-    if generator.max_cost is None:
-        return
-    name, cap = generator.name, generator.max_cost
-    spent = store.total_cost(name)
-    if expected is None and spent >= cap:
-        raise VragError(
-            f"{name}: stopped, its answers in {store.path.name} have cost {spent:.2f} US dollars"
-            f" and max_cost is {cap:g}. Answers are kept; raise max_cost in the model's entry to go"
-            " on."
-        )
-    if expected and expected.cost is not None and spent + expected.cost > cap:
-        raise VragError(
-            f"{name}: this will cost about {expected.cost:,.2f} US dollars, after {spent:,.2f} so"
-            f" far, and max_cost is {cap:g}. Nothing was asked. Set max_cost in the model's entry,"
-            f" as in {{model: …, max_cost: {ceil(spent + expected.cost)}}}, or ask for less."
-        )
-
-
 SERVED = "served"
 """Field of an answer: the model name that the endpoint reports."""
-
-
-def quote_with_counts(names: Counter[str]) -> str:
-    """Return names in quotes; if there are several, each with its count."""
-    if len(names) == 1:
-        return repr(next(iter(names)))
-    return ", ".join(f"{name!r} ({count:,})" for name, count in names.most_common())
-
-
+_PAUSE = 0.5
+"""Seconds between two looks at what other processes are asking."""
 Watch = Callable[[Sequence[tuple[Prompt, Answer]]], None]
 """Receives replies as they arrive; an exception that it raises stops the round."""
 
-_SHORTEST_PAUSE = 0.1
-_LONGEST_PAUSE = 5.0
-"""Seconds between two looks at what others are asking."""
-_NOTE_EVERY = 30.0
-"""Seconds between messages that another process is waited for."""
+
+def check_budget(generator: Generator, store: AnswerStore, expected: float = 0.0) -> None:
+    """Raise `VragError` when a model's answers in a store have cost its `max_cost`, or would with
+    `expected` US dollars more.
+    """
+    if generator.max_cost is None:
+        return
+    spent = store.total_cost(generator.name)
+    if spent + expected >= generator.max_cost:
+        raise VragError(
+            f"{generator.name}: its answers in {store.path.name} have cost {spent:.2f} US dollars,"
+            f" those to come about {expected:,.2f}, and max_cost is {generator.max_cost:g}. Nothing"
+            " more was asked, and answers are kept; raise max_cost in the model's entry to go on."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +65,10 @@ class Task:
     several threads, and not at all when there is nothing to ask.
     """
 
-    def __str__(self) -> str:
-        if self.samples == 1:
-            return self.what
-        return f"{self.what}, sample {self.sample + 1} of {self.samples},"
+    def of(self, generator: Generator) -> str:
+        """Return what is generated, by which model, for messages."""
+        sample = f", sample {self.sample + 1} of {self.samples}" if self.samples > 1 else ""
+        return f"{self.what} of {generator.name}{sample}"
 
 
 def ask_prompts(
@@ -122,58 +91,28 @@ def ask_prompts(
     hardware, task = hardware or Hardware(), task or Task()
     began = time.monotonic()
     pictures = store.image_info(iter_images(prompts))
-    model = (generator.fingerprint, generator.decoding)
-    ids = answer_ids(prompts, pictures, *model, task.sample)
-    owned = zip(owners or [""] * len(ids), prompts, strict=True)
+    ids = answer_ids(prompts, pictures, generator.fingerprint, generator.decoding, task.sample)
+    owned = map(QueryPrompt, owners or [""] * len(ids), prompts)
     asked = dict(zip(ids, owned, strict=True))
     answers = store.read(list(asked))
-    retry = store.failures(asked) if hardware.retry_failures else {}
-    retry = {each: when for each, when in retry.items() if not _stands(answers[each], task)}
-    todo = {
-        each: QueryPrompt(*asked[each]) for each in asked if each not in answers or each in retry
-    }
+    failed = store.failures(asked) if hardware.retry_failures else {}
+    retry = {each: when for each, when in failed.items() if not _stands(answers[each], task)}
+    todo = {each: owned for each, owned in asked.items() if each not in answers or each in retry}
     new = 0
-    if todo and task.watch:
-        task.watch([(asked[each][1], answers[each]) for each in asked if each not in todo])
     if todo:
+        if task.watch:
+            task.watch([(asked[each].prompt, answers[each]) for each in asked if each not in todo])
         asker = _Asker(generator, store, todo, retry, pictures, task)
         new = asker.ask_all(hardware.batch_size)
         answers |= store.read(list(todo))
     answers = {answer_id: _read(answer, task) for answer_id, answer in answers.items()}
-    came = {
-        "from the store": len(asked) - len(todo),
-        "new": new,
-        "by another process": len(todo) - new,
-    }
-    seconds = time.monotonic() - began
-    _report(task, f"{task} of {generator.name}", came, list(answers.values()), seconds)
-    _note_served(generator, list(answers.values()), task)
+    counts = {"from the store": len(asked) - new, "new": new}
+    came = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "none"
+    logger.info(f"{task.of(generator)}: {came}; {time.monotonic() - began:.0f} s")
+    _report_failures(list(answers.values()), task)
     lost = [each.failure for each in answers.values() if each.failure and not _stands(each, task)]
     record_calls("model", generator.name, len(answers), lost)
     return [answers[answer_id] for answer_id in ids]
-
-
-def _note_served(generator: Generator, answers: Sequence[Answer], task: Task) -> None:
-    """Print from which models the answers came, if others than the requested one, or several
-    versions of it.
-
-    A version is the name followed by a date or number ("gpt-4o-2024-08-06"), or a revision
-    ("@main", ":latest"); "gpt-4o-mini" is another model than "gpt-4o".
-    """
-    if "model_id" not in generator.sent:  # it is no endpoint's
-        return
-    requested = generator.sent["model_id"]
-    counts = Counter(each.fields[SERVED] for each in answers if SERVED in each.fields)
-    version = re.compile(rf"{re.escape(requested)}((-\d+)+|[@:].*)?")
-    others = Counter({name: counts[name] for name in counts if not version.fullmatch(name)})
-    note = f"note: {generator.name}: "
-    if others:
-        logger.info(
-            f"{note}{others.total():,} of {counts.total():,} {task.what} came from"
-            f" {quote_with_counts(others)}, not {requested!r}"
-        )
-    elif len(counts) > 1:
-        logger.info(f"{note}{task.what} came from {quote_with_counts(counts)}")
 
 
 def stored_answers(
@@ -207,16 +146,17 @@ class _Asker:
         prompts = [owned.prompt for owned in self.todo.values()] * (task.samples - task.sample)
         estimate = generator.estimate_cost(prompts, sizes)
         logger.info(f"{generator.name}: {estimate}")
-        check_budget(generator, self.store, estimate)
+        check_budget(generator, self.store, estimate.cost or 0.0)
         generator.prepare()
         size = (generator.max_batch or batch_size) if generator.batched else 1
-        batches = make_batches(self.todo, size, generator)
+        batches = list(make_batches(self.todo, size, generator))
         new = 0
         with self.store.renew_leases():
-            with progress(f"{task} of {generator.name}", len(self.todo), "prompts") as bar:
-                for count, length in _at_once(self._ask, batches, generator.concurrency):
+            with progress(task.of(generator), len(self.todo), "prompts") as bar:
+                counts = _at_once(self._ask, batches, generator.concurrency)
+                for batch, count in zip(batches, counts, strict=True):
                     new += count
-                    bar.update(length)
+                    bar.update(len(batch))
             return new + self._wait(size)
 
     def _ask(self, batch: Sequence[str]) -> int:
@@ -253,52 +193,32 @@ class _Asker:
 
     def _wait(self, size: int) -> int:
         """Wait for questions that other processes are asking, and ask those that they abandon.
-        Returns how many were asked here. The store is polled less and less often.
+        Returns how many were asked here.
         """
-        new, noted = 0, 0.0
-        pause = _SHORTEST_PAUSE
+        new, noted = 0, False
         while missing := self.store.unanswered(list(self.todo), retry=self.retry):
             free = self.store.free(missing, retry=self.retry)
-            if free:
-                new += sum(self._ask(free[at : at + size]) for at in range(0, len(free), size))
-                pause = _SHORTEST_PAUSE
-                continue
-            if time.monotonic() - noted > _NOTE_EVERY:
-                count = f"{len(missing):,} of these questions"
-                logger.info(f"waiting for another notebook or process, which is asking {count}")
-                noted = time.monotonic()
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            new += sum(self._ask(free[at : at + size]) for at in range(0, len(free), size))
+            if not free and not noted:
+                words = f"which is asking {len(missing):,} of these questions"
+                logger.info(f"waiting for another notebook or process, {words}")
+                noted = True
+            if not free:
+                time.sleep(_PAUSE)
         return new
 
 
 def _at_once(
-    ask: Callable[[Sequence[str]], int], batches: Iterator[Sequence[str]], threads: int
-) -> Iterator[tuple[int, int]]:
-    """(new answers, size) of each batch, `threads` of them at a time.
-
-    After the first error no further batch is begun; those under way are finished, then
-    it is raised.
+    ask: Callable[[Sequence[str]], int], batches: Sequence[Sequence[str]], threads: int
+) -> Iterator[int]:
+    """What `ask` returns for each batch, `threads` of them at a time. After an error no further
+    batch is begun; those under way are finished.
     """
     if threads == 1:
-        for batch in batches:
-            yield ask(batch), len(batch)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        running: dict[Future[int], int] = {}
-        while True:
-            for batch in islice(batches, threads - len(running)):
-                running[pool.submit(ask, batch)] = len(batch)
-            if not running:
-                return
-            try:
-                finished = wait(running, return_when=FIRST_COMPLETED).done
-            except KeyboardInterrupt:
-                count = f"{len(running)} calls are under way"
-                logger.info(f"stopping: {count} and are waited for; interrupt again to drop them")
-                raise
-            for done in finished:
-                yield done.result(), running.pop(done)
+        yield from map(ask, batches)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(ask, batches)
 
 
 def _read(answer: Answer, task: Task) -> Answer:
@@ -324,29 +244,13 @@ def _stands(answer: Answer, task: Task) -> bool:
     return answer.failure is None or (task.silence_counts and answer.status.is_answer)
 
 
-def _report(
-    task: Task, label: str, came: Mapping[str, int], answers: Sequence[Answer], seconds: float
-) -> None:
-    """Print how a round ended: where answers came from, why some failed, by kind with an example,
-    and how many are without "Answer:". Zeros are left out.
-    """
-    failures = defaultdict[Status, list[Failure]](list)
-    for answer in answers:
-        if answer.failure:
-            failures[answer.status].append(answer.failure)
-    silent = [kind for kind in failures if task.silence_counts and kind.is_answer]
-    n_silent = sum(len(failures[kind]) for kind in silent)
-    n_failed = sum(map(len, failures.values())) - n_silent
-    counts = {**came, "empty or cut off": n_silent, "failed": n_failed}
-    parts = [f"{count:,} {what}" for what, count in counts.items() if count]
-    logger.info(f"{label}: {', '.join(parts) or 'none'}; {seconds:.0f} s")
-    for kind, alike in failures.items():
-        line = f"failed {len(alike):,} times: {alike[0]}"
-        if kind in silent:
-            be = "is" if len(alike) == 1 else "are"
-            words = f"of the answers {be} {kind} ({alike[0].words}), counted as wrong"
-            line = f"{len(alike):,} {words}"
-        logger.info(f"  {line}")
+def _report_failures(answers: Sequence[Answer], task: Task) -> None:
+    """Print how many answers failed, by kind with an example, and how many lack "Answer:"."""
+    failures = [answer.failure for answer in answers if answer.failure]
+    for kind in dict.fromkeys(each.kind for each in failures):
+        alike = [each for each in failures if each.kind == kind]
+        effect = ", counted as wrong" if task.silence_counts and kind.is_answer else ""
+        logger.info(f"  {len(alike):,} failed, such as {alike[0]}{effect}")
     usable = [answer for answer in answers if answer.failure is None]
     if untagged := sum(bool(answer.fields.get("untagged")) for answer in usable):
         logger.info(f"  {untagged:,} answers without 'Answer:', judged as a whole")

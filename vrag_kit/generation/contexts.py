@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, product, zip_longest
 
@@ -398,15 +398,12 @@ def clue_position_sweep(
     """Return 1-in-k contexts with the same images and the clue at three positions. The keys are
     "first", "middle" (k // 2 images before it) and "last". k is clipped as in `one_in_k`.
     """
-    contexts = one_in_k(benchmark, ks=ks, draws=draws, seed=seed)
-    ks = list(dict.fromkeys(context.k for context in contexts))
-    contexts.sort(key=lambda context: ks.index(context.k))
-    moved: dict[str, list[Context]] = {"first": contexts, "middle": [], "last": []}
-    for context in contexts:
-        clue, *others = context.doc_ids
-        for name, before in (("middle", context.k // 2), ("last", context.k - 1)):
-            shown = (*others[:before], clue, *others[before:])
-            moved[name].append(replace(context, doc_ids=shown))
+    negatives = hard_negatives(benchmark, seed)
+    moved: dict[str, list[Context]] = {"first": [], "middle": [], "last": []}
+    for k in negatives.clip(ks):
+        for name, position in zip(moved, (0, k // 2, -1), strict=True):
+            how = {"draws": draws, "seed": seed, "clue_position": position}
+            moved[name] += build_contexts(benchmark, "one_in_k", [(k, 1)], negatives.take, **how)
     return moved
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
@@ -22,10 +23,21 @@ from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import Generator
 from vrag_kit.generation.prompts import ParsedFields, PromptSet
-from vrag_kit.generation.rendering import RenderedPrompt, render_with_documents
+from vrag_kit.generation.rendering import render_with_documents
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
-from vrag_kit.types import Answer, Benchmark, Context, Document, Failure, Query, Status, Turn
+from vrag_kit.types import (
+    Answer,
+    Benchmark,
+    Context,
+    Document,
+    Failure,
+    Json,
+    Prompt,
+    Query,
+    Status,
+    Turn,
+)
 from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
@@ -41,11 +53,6 @@ class TokenLimit:
     tokenizer: str
     """A folder with a `tokenizer.json`, or a name on the hub."""
 
-    def __post_init__(self) -> None:
-        """Raise `VragError` for a limit below 1."""
-        if self.tokens < 1:
-            raise VragError(f"max_answer_tokens is {self.tokens}; expected 1 or more.")
-
     def __call__(self, text: str) -> tuple[str, bool]:
         """Return (the text up to its last counted token, whether it reaches the limit).
 
@@ -60,14 +67,10 @@ class TokenLimit:
             dry_run.missing[str(error)] = None
             return text, False
         own = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]
-        before = own[0] if own else 0  # special tokens behind a text do not count
-        room = max(self.tokens - before, 0)
-        if len(own) < room:
-            return text, False
-        if len(own) == room:
-            return text, True
-        end = encoding.offsets[own[room - 1]][1] if room else 0
-        return text[:end], True
+        room = self.tokens - (own[0] if own else 0)  # special tokens behind a text do not count
+        if len(own) <= room:
+            return text, len(own) == room
+        return text[: encoding.offsets[own[room - 1]][1] if room > 0 else 0], True
 
 
 @lru_cache(maxsize=4)
@@ -75,15 +78,14 @@ def _load_tokenizer(name: str) -> Tokenizer:
     from huggingface_hub import hf_hub_download
     from tokenizers import Tokenizer
 
-    folder, file = project_path(name), "tokenizer.json"
+    file = project_path(name) / "tokenizer.json"
     try:
-        if folder.is_dir():
-            path = str(folder / file)
-        else:
-            path = hf_hub_download(name, file, local_files_only=current_dry_run() is not None)
-        tokenizer = Tokenizer.from_file(path)
+        if not file.parent.is_dir():
+            local = current_dry_run() is not None
+            file = Path(hf_hub_download(name, file.name, local_files_only=local))
+        tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises no narrower kind
-        expected = f"a folder with a {file}, or a name on the hub (`hf download {name} {file}`)"
+        expected = f"a folder with a {file.name}, or a name on the hub (`hf download {name}`)"
         message = f"answer_tokenizer {name!r} cannot be read ({error}); expected {expected}."
         raise VragError(message) from error
     tokenizer.no_truncation()
@@ -196,7 +198,6 @@ def run_conversations(
     *,
     hardware: Hardware | None = None,
     samples: int = 1,
-    rendered: dict[Context, RenderedPrompt] | None = None,
 ) -> pd.DataFrame:
     """Ask one model about contexts, first turns first, and return one row per context and sample.
 
@@ -207,8 +208,7 @@ def run_conversations(
 
     A prompt contains the earlier turns in the same setting, k, m and draw. The later turns of a
     conversation that `config.stop` ends have `Status.STOPPED`, those after a turn whose call failed
-    `Status.EARLIER_TURN`; they are not asked. `rendered` keeps prompts that depend on their context
-    alone for other models of the same benchmark and prompt set.
+    `Status.EARLIER_TURN`; they are not asked.
 
     Raises `VragError`, before anything is asked, for a turn without an earlier one, for a duplicate
     turn, for a reference answer that is needed but hidden, and for several samples of a model that
@@ -217,20 +217,24 @@ def run_conversations(
     if samples > 1 and generator.deterministic:
         found = f"{samples} samples of a model that decodes greedily, which would be copies"
         raise VragError(f"{generator.name}: found {found}; expected 1, or another `decoding`.")
-    _check_turns(benchmark, contexts, config.history)
-    hardware = hardware or Hardware()
-    rendered = {} if rendered is None else rendered
     tables = []
     for sample in range(samples):
         task = Task(sample=sample, samples=samples, read=config.parse_answer, silence_counts=True)
-        turns = _unasked(benchmark, contexts)
+        turns = _link_turns(benchmark, contexts, config.history)
         for number in sorted({turn.number for turn in turns}):
-            asked = [turn for turn in turns if turn.number == number and not turn.is_answered]
-            _search_and_render(asked, benchmark, config, rendered)
-            _ask(asked, generator, store, hardware, task)
+            asked = [turn for turn in turns if turn.number == number and turn.answer is None]
+            _search(asked, benchmark, config)
+            ready = [turn for turn in asked if turn.answer is None]
+            prompts = [_render(turn, benchmark, config) for turn in ready]
+            if ready:
+                owners = [turn.query.query_id for turn in ready]
+                how: Json = {"owners": owners, "hardware": hardware, "task": task}
+                answers = ask_prompts(generator, prompts, store, **how)
+                for turn, answer in zip(ready, answers, strict=True):
+                    turn.answer = answer
             for turn in asked:
-                turn.conversation.go_on(turn, config.history)
-            going = [turn for turn in asked if turn.conversation.continues_after(number)]
+                _hand_on(turn, config.history)
+            going = [turn for turn in asked if turn.later and turn.later[0].answer is None]
             if config.stop and going:
                 table = answer_table(going, generator.name, benchmark, config, sample)
                 _stop(going, config.stop.score(table), config.stop)
@@ -241,133 +245,98 @@ def run_conversations(
     return table
 
 
-def conversation_key(query: Query, context: Context) -> Hashable:
-    """Return a key that the contexts of one conversation share; a standalone question's context is
-    its own key.
-    """
-    if query.conversation_id is None:
-        return context
-    return (query.conversation_id, context.setting, context.k, context.m, context.draw)
-
-
-def turn_number(query: Query) -> int:
-    """Return a query's place in its conversation, from 0; 0 for a standalone question."""
-    return 0 if query.conversation_id is None else query.turn
-
-
-@dataclass(slots=True)
-class _Conversation:
-    """One conversation in one setting, as far as it has come."""
-
-    last: int = 0
-    """Its last turn."""
-    history: History = ()
-    """What its next prompt contains of the turns so far."""
-    scores: list[float] = field(default_factory=list)
-    """Scores of the turns so far, for early stopping."""
-    ended: Answer | None = None
-    """What stands for the answers to its later turns, which are not asked."""
-
-    def continues_after(self, number: int) -> bool:
-        """Whether a turn after this one is to be asked."""
-        return number < self.last and self.ended is None
-
-    def go_on(self, turn: _Turn, history: str) -> None:
-        """Add an answered turn to the history; a failed call ends the conversation."""
-        if turn.number == self.last:
-            return
-        if not turn.answer.status.is_answer:
-            self.ended = _not_asked(
-                Status.EARLIER_TURN, "an earlier turn of this conversation failed"
-            )
-        generated = str(turn.answer.fields.get("answer") or turn.answer.raw or "")
-        answer = generated if history == "generated" else (turn.query.answers or ("",))[0]
-        if history != "none":
-            self.history = (*self.history, Turn(turn.query.text, answer))
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Turn:
     """One context on its way to a row of the table."""
 
     context: Context
     query: Query
-    conversation: _Conversation
+    later: list[_Turn] = field(default_factory=list)
+    """The later turns of its conversation, in order."""
+    history: History = ()
+    """What its prompt contains of earlier turns."""
+    scores: tuple[float, ...] = ()
+    """Scores of earlier turns, for early stopping."""
     found: RetrievedEvidence = RetrievedEvidence()
-    prompt: RenderedPrompt | None = None
-    reply: Answer | None = None
+    doc_ids: tuple[str, ...] = ()
+    """The documents in its prompt."""
+    answer: Answer | None = None
+    """Its answer, or what takes its place."""
 
     @property
     def number(self) -> int:
         """Its place in its conversation, from 0."""
-        return turn_number(self.query)
+        return 0 if self.query.conversation_id is None else self.query.turn
 
-    @property
-    def is_answered(self) -> bool:
-        """Whether it has an answer, or its conversation has ended."""
-        return (self.reply or self.conversation.ended) is not None
-
-    @property
-    def answer(self) -> Answer:
-        """Its answer, or what stands for it."""
-        answer = self.reply or self.conversation.ended
-        assert answer is not None, "a turn is answered once its conversation has come to it"
-        return answer
+    def end(self, status: Status, words: str) -> None:
+        """End the conversation: its later turns are not asked."""
+        for turn in self.later:
+            turn.answer = Answer(answer_id="", raw=None, failure=Failure(status, words))
 
 
-def _unasked(benchmark: Benchmark, contexts: Sequence[Context]) -> list[_Turn]:
-    conversations = defaultdict[Hashable, _Conversation](_Conversation)
-    turns = []
-    for context in contexts:
-        query = benchmark.queries[context.query_id]
-        turn = _Turn(context, query, conversations[conversation_key(query, context)])
-        turn.conversation.last = max(turn.conversation.last, turn.number)
-        turns.append(turn)
+def _link_turns(benchmark: Benchmark, contexts: Sequence[Context], history: str) -> list[_Turn]:
+    """Return the turns of contexts, in order, each with the later ones of its conversation. Raises
+    `VragError` for a missing or duplicate turn, and for a hidden reference answer.
+    """
+    turns = [_Turn(context, benchmark.queries[context.query_id]) for context in contexts]
+    conversations = defaultdict[Hashable, list[_Turn]](list)
+    for turn in turns:
+        if turn.query.conversation_id is not None:
+            context = turn.context
+            arm = (context.setting, context.k, context.m, context.draw)
+            conversations[turn.query.conversation_id, arm].append(turn)
+            if history == "reference" and not turn.query.answers:
+                expected = 'one, or the history "generated" or "none"'
+                found = f"query {turn.query.query_id!r}: found no reference answer"
+                raise VragError(f"{found}; expected {expected}.")
+    for conversation in conversations.values():
+        conversation.sort(key=lambda turn: turn.number)
+        queries = [turn.query for turn in conversation]
+        if [query.turn for query in queries] != list(range(len(queries))):
+            listed = ", ".join(f"{query.turn} (query {query.query_id!r})" for query in queries)
+            raise VragError(
+                f"conversation {queries[0].conversation_id!r}: found contexts for the turns"
+                f" {listed}; expected each turn from 0 on, once in each setting."
+            )
+        for number, turn in enumerate(conversation):
+            turn.later = conversation[number + 1 :]
     return turns
 
 
-def _search_and_render(
-    turns: Sequence[_Turn],
-    benchmark: Benchmark,
-    config: ConversationConfig,
-    rendered: dict[Context, RenderedPrompt],
-) -> None:
-    """Give each turn its documents and its prompt; one whose search failed has no prompt."""
+def _search(turns: Sequence[_Turn], benchmark: Benchmark, config: ConversationConfig) -> None:
+    """Retrieve the documents of turns; where that fails, the failure is the turn's answer."""
+    if config.search is None or not turns:
+        return
     contexts = [turn.context for turn in turns]
-    histories = [turn.conversation.history for turn in turns]
-    if config.search is not None and turns:
-        found = config.search.find(benchmark, contexts, histories)
-        for turn, each in zip(turns, found, strict=True):
-            turn.found = each
-    for turn, context, history in zip(turns, contexts, histories, strict=True):
-        alone = config.search is None and not history
-        if turn.found.failure is not None:
-            turn.reply = Answer(answer_id="", raw=None, failure=turn.found.failure)
-        elif alone and context in rendered:
-            turn.prompt = rendered[context]
-        else:
-            documents = turn.found.documents
-            if config.search is None:
-                documents = tuple(benchmark.corpus[doc_id] for doc_id in context.doc_ids)
-            template = config.prompts.template_for(context)
-            turn.prompt = render_with_documents(template, turn.query, documents, history)
-            if alone:
-                rendered[context] = turn.prompt
+    found = config.search.find(benchmark, contexts, [turn.history for turn in turns])
+    for turn, each in zip(turns, found, strict=True):
+        turn.found = each
+        if each.failure is not None:
+            turn.answer = Answer(answer_id="", raw=None, failure=each.failure)
 
 
-def _ask(
-    turns: Sequence[_Turn], generator: Generator, store: AnswerStore, hardware: Hardware, task: Task
-) -> None:
-    """Ask the turns that have a prompt."""
-    asked = [(turn, turn.prompt.prompt) for turn in turns if turn.prompt is not None]
-    owners = [turn.query.query_id for turn, _ in asked]
-    prompts = [prompt for _, prompt in asked]
-    if turns:
-        answers = ask_prompts(
-            generator, prompts, store, owners=owners, hardware=hardware, task=task
-        )
-        for (turn, _), answer in zip(asked, answers, strict=True):
-            turn.reply = answer
+def _render(turn: _Turn, benchmark: Benchmark, config: ConversationConfig) -> Prompt:
+    """Return the prompt of a turn, and note its documents."""
+    documents = turn.found.documents
+    if config.search is None:
+        documents = tuple(benchmark.corpus[doc_id] for doc_id in turn.context.doc_ids)
+    template = config.prompts.template_for(turn.context)
+    prompt, turn.doc_ids = render_with_documents(template, turn.query, documents, turn.history)
+    return prompt
+
+
+def _hand_on(turn: _Turn, history: str) -> None:
+    """Add an answered turn to the history of the next; a failed call ends the conversation."""
+    answer = turn.answer
+    if answer is None or not turn.later:
+        return
+    if not answer.status.is_answer:
+        turn.end(Status.EARLIER_TURN, "an earlier turn of this conversation failed")
+    words = str(answer.fields.get("answer") or answer.raw or "")
+    if history == "reference":
+        words = turn.query.answers[0]
+    if history != "none":
+        turn.later[0].history = (*turn.history, Turn(turn.query.text, words))
 
 
 def _stop(turns: Sequence[_Turn], scores: Sequence[float], stop: EarlyStop) -> None:
@@ -375,11 +344,11 @@ def _stop(turns: Sequence[_Turn], scores: Sequence[float], stop: EarlyStop) -> N
     dry run's placeholder is not known, so it ends none.
     """
     for turn, score in zip(turns, scores, strict=True):
-        conversation = turn.conversation
-        conversation.scores.append(math.nan if turn.answer.is_placeholder else float(score))
-        if stop.rule(conversation.scores) is not None:
-            words = "the conversation was over before this turn"
-            conversation.ended = _not_asked(Status.STOPPED, words)
+        is_known = turn.answer is not None and not turn.answer.is_placeholder
+        following = turn.later[0]
+        following.scores = (*turn.scores, float(score) if is_known else math.nan)
+        if stop.rule(following.scores) is not None:
+            turn.end(Status.STOPPED, "the conversation was over before this turn")
 
 
 def answer_table(
@@ -390,7 +359,7 @@ def answer_table(
     sample: int,
 ) -> pd.DataFrame:
     """Return one row per turn; see `run_conversations` for the columns."""
-    answers = [turn.answer for turn in turns]
+    answers = [turn.answer for turn in turns if turn.answer is not None]  # all of them
     cut = config.cut
     limits = [cut.tokens if cut else None] * len(turns)
     return pd.DataFrame(
@@ -404,7 +373,7 @@ def answer_table(
             "sample": sample,
             "query_id": [turn.query.query_id for turn in turns],
             "group": [turn.query.group for turn in turns],
-            "doc_ids": [turn.prompt.doc_ids if turn.prompt else () for turn in turns],
+            "doc_ids": [turn.doc_ids for turn in turns],
             "template": [config.prompts.template_for(turn.context).name for turn in turns],
             "answer": [
                 each.fields.get("answer", "") if each.status.is_answer else None for each in answers
@@ -425,28 +394,3 @@ def answer_table(
             "enough": [bool(cut and each.fields.get("enough")) for each in answers],
         }
     )
-
-
-def _not_asked(kind: Status, why: str) -> Answer:
-    return Answer(answer_id="", raw=None, failure=Failure(kind, why))
-
-
-def _check_turns(benchmark: Benchmark, contexts: Sequence[Context], history: str) -> None:
-    """Raise `VragError` for a missing or duplicate turn, and for a hidden reference answer."""
-    conversations = defaultdict[Hashable, list[Query]](list)
-    for context in contexts:
-        query = benchmark.queries[context.query_id]
-        if query.conversation_id is not None:
-            conversations[conversation_key(query, context)].append(query)
-            if history == "reference" and not query.answers:
-                expected = 'one, or the history "generated" or "none"'
-                found = f"query {query.query_id!r}: found no reference answer"
-                raise VragError(f"{found}; expected {expected}.")
-    for queries in conversations.values():
-        queries.sort(key=turn_number)
-        if [query.turn for query in queries] != list(range(len(queries))):
-            listed = ", ".join(f"{query.turn} (query {query.query_id!r})" for query in queries)
-            raise VragError(
-                f"conversation {queries[0].conversation_id!r}: found contexts for the turns"
-                f" {listed}; expected each turn from 0 on, once in each setting."
-            )

@@ -5,7 +5,6 @@ gold evidence, distractors, or both.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain, product
 
 import pandas as pd
 
@@ -19,10 +18,6 @@ GT_PLUS_DISTRACTORS = "gt_plus_distractors"
 DISTRACTORS_ONLY = "distractors_only"
 MODES = (DISTRACTORS_ONLY, GT_PLUS_DISTRACTORS, GT_ONLY)
 """The modes, from no gold evidence to gold evidence alone."""
-ORDERS = ("shuffled", "gold_first", "gold_last")
-"""shuffled: by a hash of the draw. Otherwise gold documents as the data list them, and distractors
-best-ranked first.
-"""
 KS = {"image": 3, "text": 3}
 """Number of documents of each modality; a checker is shown the same numbers."""
 
@@ -36,126 +31,93 @@ def top_k_per_modality(
     """Return contexts with the top documents of each modality's run, images before texts.
 
     There is one context per query, with the setting "image", "text" or "both", according to `ks`. A
-    query with fewer retrieved documents gets those, possibly none. Raises `VragError` for an
-    unknown modality, and for one without a run.
+    query with fewer retrieved documents gets those, possibly none. Raises `VragError` for a
+    modality without a run.
     """
-    wanted = _wanted(ks, runs)
-    setting = BOTH if len(wanted) > 1 else wanted[0]
-    k = sum(ks.values())
-    ranked = {modality: _ranked(benchmark, runs, modality) for modality in wanted}
+    ranked = _ranked(benchmark, runs, ks)
+    setting = BOTH if len(ranked) > 1 else next(iter(ranked))
     contexts = []
     for query_id in benchmark.queries:
-        shown = (ranked[modality][query_id][: ks[modality]] for modality in wanted)
-        doc_ids = tuple(chain.from_iterable(shown))
-        contexts.append(Context(query_id=query_id, setting=setting, k=k, doc_ids=doc_ids))
+        doc_ids: list[DocId] = []
+        for modality, documents in ranked.items():
+            doc_ids += documents[query_id][: ks[modality]]
+        contexts.append(
+            Context(query_id=query_id, setting=setting, k=sum(ks.values()), doc_ids=tuple(doc_ids))
+        )
     return contexts
 
 
 def evidence_modes(
-    benchmark: Benchmark,
-    runs: Runs,
-    *,
-    ks: Mapping[str, int] = KS,
-    order: str = ORDERS[0],
-    draws: int = 1,
-    seed: int = 0,
+    benchmark: Benchmark, runs: Runs, *, ks: Mapping[str, int] = KS, seed: int = 0
 ) -> list[Context]:
-    """Return contexts of each query in each of `MODES` and draws (MRAG-Suite, section 3.5).
+    """Return a context of each query in each of `MODES` (MRAG-Suite, section 3.5).
 
     Images come before texts; k is the sum of `ks`. For each modality, gt_only has the gold
     documents in the order of the labels, at most k; gt_plus_distractors has those, filled up to k
     with distractors; distractors_only has the first k distractors, which start with the same ones.
-    Distractors are the best-ranked documents of the modality's run without a positive label.
-    `order` (one of `ORDERS`) applies within one modality; with "shuffled", documents that two modes
-    share keep their order.
+    Distractors are the best-ranked documents of the modality's run without a positive label. Those
+    that are chosen are shown in random order, by a hash of the seed: documents that two modes share
+    keep their order.
 
     A modality that a query's candidates do not have is not shown. Raises `VragError` for a query
     without any gold document, for a run that is not as deep as the candidates allow, and as
     `top_k_per_modality` does.
     """
-    wanted = _wanted(ks, runs)
-    if order not in ORDERS:
-        raise VragError(f"order is {order!r}; expected one of {', '.join(ORDERS)}.")
-    _check_gold(benchmark)
-    documents = {
-        modality: _documents_by_mode(benchmark, runs, modality, ks[modality]) for modality in wanted
-    }
-    k = sum(ks.values())
+    ranked = _ranked(benchmark, runs, ks)
     contexts = []
-    for query_id, draw, mode in product(benchmark.queries, range(draws), MODES):
-        shown: list[DocId] = []
-        for modality in wanted:
-            chosen = documents[modality][query_id][mode][: ks[modality]]
-            if order == "shuffled":
-                chosen = ordered(chosen, seed, query_id, "evidence", draw)
-            elif order == "gold_last":
-                chosen = sorted(chosen, key=benchmark.relevant(query_id).__contains__)
-            shown += chosen
-        context = Context(query_id=query_id, setting=mode, k=k, draw=draw, doc_ids=tuple(shown))
-        contexts.append(context)
+    for query_id in benchmark.queries:
+        relevant = benchmark.relevant(query_id)
+        if not relevant:
+            raise VragError(
+                f"{benchmark.name}, query {query_id!r}: found no gold evidence; expected some."
+                " `with_min_clues(benchmark, 1)` leaves such queries out."
+            )
+        doc_ids: dict[str, list[DocId]] = {mode: [] for mode in MODES}
+        for modality, documents in ranked.items():
+            gold = [each for each in relevant if benchmark.corpus[each].modality == modality]
+            others = [each for each in documents[query_id] if each not in gold]
+            _check_depth(benchmark, query_id, modality, gold, len(others), ks[modality])
+            chosen = {GT_ONLY: gold, GT_PLUS_DISTRACTORS: gold + others, DISTRACTORS_ONLY: others}
+            for mode in MODES:
+                first = chosen[mode][: ks[modality]]
+                doc_ids[mode] += ordered(first, seed, query_id, "evidence", 0)
+        contexts += [
+            Context(query_id=query_id, setting=mode, k=sum(ks.values()), doc_ids=tuple(each))
+            for mode, each in doc_ids.items()
+        ]
     return contexts
 
 
-def _wanted(ks: Mapping[str, int], runs: Runs) -> list[str]:
-    """The modalities of which `ks` wants documents, images first."""
-    wanted = [modality for modality in MODALITIES if ks.get(modality, 0) > 0]
-    if set(ks) - set(MODALITIES) or not wanted or min(ks.values()) < 0:
-        expected = f"how many of {' and '.join(MODALITIES)}, at least one in all"
-        raise VragError(f"documents to show: found {dict(ks)}; expected {expected}.")
-    if missing := [modality for modality in wanted if modality not in runs]:
-        found = f"no run of the modality {missing[0]!r}"
-        raise VragError(f"documents to show: found {found}; expected one, or 0 documents of it.")
-    return wanted
-
-
-def _ranked(benchmark: Benchmark, runs: Runs, modality: str) -> dict[QueryId, list[DocId]]:
-    """Query → its documents of a modality in that modality's run, best first."""
+def _ranked(
+    benchmark: Benchmark, runs: Runs, ks: Mapping[str, int]
+) -> dict[str, dict[QueryId, list[DocId]]]:
+    """Modality, images first → query → its documents of that modality in its run, best first."""
     ranked = {}
-    for query_id, doc_ids in ranked_documents(benchmark, runs[modality]).items():
-        if unknown := [doc_id for doc_id in doc_ids if doc_id not in benchmark.corpus]:
-            where = f"the run of {modality}s, query {query_id!r}"
+    for modality in MODALITIES:
+        if not ks.get(modality):
+            continue
+        if modality not in runs:
             raise VragError(
-                f"{where}: found {unknown[0]!r}; expected documents of {benchmark.name}."
+                f"documents to show: found no run of the modality {modality!r}; expected one, or 0"
+                " documents of it."
             )
-        ranked[query_id] = [
-            doc_id for doc_id in doc_ids if benchmark.corpus[doc_id].modality == modality
-        ]
+        ranked[modality] = {
+            query_id: [each for each in doc_ids if benchmark.corpus[each].modality == modality]
+            for query_id, doc_ids in ranked_documents(benchmark, runs[modality]).items()
+        }
     return ranked
 
 
-def _documents_by_mode(
-    benchmark: Benchmark, runs: Runs, modality: str, k: int
-) -> dict[QueryId, dict[str, list[DocId]]]:
-    """Query → mode → its documents of a modality, at least k where there are as many."""
-    ranked = _ranked(benchmark, runs, modality)
-    corpus = {name for name, document in benchmark.corpus.items() if document.modality == modality}
-    found = {}
-    for query_id in benchmark.queries:
-        gold = [doc_id for doc_id in benchmark.relevant(query_id) if doc_id in corpus]
-        distractors = [doc_id for doc_id in ranked[query_id] if doc_id not in gold]
-        if len(distractors) < k:
-            others = corpus.intersection(benchmark.searchable(query_id)).difference(gold)
-            if len(distractors) < (expected := min(k, len(others))):
-                raise VragError(
-                    f"the run of {modality}s, query {query_id!r}: found {len(distractors)}"
-                    f" distractors; expected {expected}. Search deeper."
-                )
-        found[query_id] = {
-            DISTRACTORS_ONLY: distractors,
-            GT_PLUS_DISTRACTORS: gold + distractors,
-            GT_ONLY: gold,
-        }
-    return found
-
-
-def _check_gold(benchmark: Benchmark) -> None:
-    gold = {query_id: benchmark.relevant(query_id) for query_id in benchmark.queries}
-    if without := [query_id for query_id, doc_ids in gold.items() if not doc_ids]:
+def _check_depth(
+    benchmark: Benchmark, query_id: QueryId, modality: str, gold: list[DocId], found: int, k: int
+) -> None:
+    """Raise `VragError` for fewer distractors than k, if the query's candidates have more."""
+    if found >= k:
+        return
+    candidates = set(benchmark.searchable(query_id)).difference(gold)
+    of_modality = [each for each in candidates if benchmark.corpus[each].modality == modality]
+    if found < (expected := min(k, len(of_modality))):
         raise VragError(
-            f"{benchmark.name}: {len(without)} of {len(gold)} queries have no gold evidence, such"
-            f" as {without[0]!r}. `with_min_clues(benchmark, 1)` leaves them out."
+            f"the run of {modality}s, query {query_id!r}: found {found} distractors; expected"
+            f" {expected}. Search deeper."
         )
-    for query_id, doc_ids in gold.items():
-        if lost := set(doc_ids).difference(benchmark.corpus):
-            where = f"query {query_id!r}: found gold evidence {min(lost)!r}"
-            raise VragError(f"{where}; expected a document of {benchmark.name}.")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gc
-import math
-import sys
-from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,22 +11,18 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.config import Entry, check_list, decoding_of, hardware_of
-from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import (
     ANSWER_COLUMNS,
     ConversationConfig,
-    answer_table,
-    conversation_key,
     run_conversations,
-    turn_number,
 )
-from vrag_kit.generation.generators import CustomGenerator, Generator, load_generator, prompt_images
+from vrag_kit.generation.generators import CustomGenerator, load_generator, prompt_images
 from vrag_kit.generation.prompts import PromptSet
-from vrag_kit.generation.rendering import RenderedPrompt, render
+from vrag_kit.generation.rendering import render
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
-from vrag_kit.types import Benchmark, Context, Json, JsonView, Prompt, Turn
+from vrag_kit.types import Benchmark, Context, Json, Prompt, Turn
 from vrag_kit.workspace import path as project_path
 
 
@@ -115,60 +108,30 @@ def ask_conversations(
     """
     options: Json = {"samples": decoding_of(decoding).samples, "hardware": hardware_of(hardware)}
     check_list(models, "models")
-    contexts = _each_once(contexts)
-    for context in contexts:  # check before any model is loaded
-        conversation.prompts.template_for(context)
-        _check_known(context, benchmark)
-    generators = _load_all(models, decoding, hardware)
-    tables = []
-    rendered: dict[Context, RenderedPrompt] = {}
-    with AnswerStore(project_path(answers_dir) / "answers.sqlite") as store:
-        for entry in models:
-            generator = generators.pop(0)
-            few = _few_enough(entry, generator.name, benchmark, contexts, conversation.prompts)
-            what = (generator, benchmark, few, store, conversation)
-            tables.append(run_conversations(*what, **options, rendered=rendered))
-            del generator  # before the next is loaded: two large ones may not fit together
-            if "torch" in sys.modules and not current_dry_run():  # weights may be loaded
-                gc.collect()
-    if not tables:
-        logger.info("note: no model is named, so nothing is asked")
-        return answer_table([], "", benchmark, conversation, 0).astype(object)
-    return pd.concat(tables, ignore_index=True)
-
-
-def _load_all(
-    models: Sequence[Entry | CustomGenerator], decoding: JsonView | None, hardware: JsonView | None
-) -> list[Generator]:
-    """Load all models, without their weights; what one lacks is printed."""
-    generators = [load_generator(entry, decoding=decoding, hardware=hardware) for entry in models]
-    names = [generator.name for generator in generators]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise VragError(f"two models are named {twice[0]!r}; give an entry or an object a `name`.")
-    for generator in generators:
-        if missing := generator.missing():
-            words = "unless all its answers are stored, the run will stop there"
-            logger.info(f"note: {generator.name}: {missing}; {words}")
-    return generators
-
-
-def _each_once(contexts: Sequence[Context]) -> list[Context]:
     check_list(contexts, "contexts")
     distinct = list(dict.fromkeys(contexts))
     if repeats := len(contexts) - len(distinct):
         count = f"{repeats:,} of {len(contexts):,} contexts"
         logger.info(f"note: {count} are repeats; each is asked and counted once")
-    return distinct
-
-
-def _check_known(context: Context, benchmark: Benchmark) -> None:
-    """Raise `VragError` for a query or document that the benchmark does not have."""
-    unknown = [f"document {each!r}" for each in context.doc_ids if each not in benchmark.corpus]
-    if context.query_id not in benchmark.queries:
-        unknown = [f"query {context.query_id!r}"]
-    if unknown:
-        where = f"a context of {context.setting!r}, query {context.query_id!r}"
-        raise VragError(f"{where}: found the {unknown[0]}; expected one of {benchmark.name}.")
+    for context in distinct:  # check before any model is loaded
+        conversation.prompts.template_for(context)
+    generators = [load_generator(entry, decoding=decoding, hardware=hardware) for entry in models]
+    names = [generator.name for generator in generators]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise VragError(f"two models are named {twice[0]!r}; give an entry or an object a `name`.")
+    tables = []
+    with AnswerStore(project_path(answers_dir) / "answers.sqlite") as store:
+        for entry in models:
+            generator = generators.pop(0)
+            few = _few_enough(entry, generator.name, benchmark, distinct, conversation.prompts)
+            tables.append(
+                run_conversations(generator, benchmark, few, store, conversation, **options)
+            )
+            del generator  # before the next is loaded: two large ones may not fit together
+            gc.collect()
+    if not tables:
+        return pd.DataFrame(columns=ANSWER_COLUMNS)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _few_enough(
@@ -178,26 +141,16 @@ def _few_enough(
     contexts: Sequence[Context],
     prompts: PromptSet,
 ) -> Sequence[Context]:
-    """Return the contexts whose prompts have no more images than the model's entry allows, without
-    the later turns of conversations in which one has more.
-    """
+    """Return the contexts whose prompts have no more images than the model's entry allows."""
     most = entry.get("max_images") if isinstance(entry, Mapping) else None
     if most is None:
         return contexts
-    left_out = defaultdict[Hashable, float](lambda: math.inf)
-    n_wide = 0
-    turns = []
-    for context in contexts:
-        query = benchmark.queries[context.query_id]
-        key, turn = conversation_key(query, context), turn_number(query)
-        turns.append((context, key, turn))
-        if len(prompt_images(build_prompt(benchmark, context, prompts))) > most:
-            n_wide += 1
-            left_out[key] = min(turn, left_out[key])
-    chosen = [context for context, key, turn in turns if turn < left_out[key]]
-    if n_wide:
-        later = len(contexts) - len(chosen) - n_wide
-        rest = f", with {later:,} later turns of their conversations" if later else ""
+    few = [
+        context
+        for context in contexts
+        if len(prompt_images(build_prompt(benchmark, context, prompts))) <= most
+    ]
+    if n_wide := len(contexts) - len(few):
         what = f"{n_wide:,} prompts with more than {most} images"
-        logger.info(f"{name}: {what} are left out{rest}, as its entry says")
-    return chosen
+        logger.info(f"{name}: {what} are left out, as its entry says")
+    return few

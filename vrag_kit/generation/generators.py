@@ -163,7 +163,7 @@ def prompt_images(prompt: Prompt) -> list[LazyImage]:
 
 def iter_images(prompts: Iterable[Prompt]) -> Iterator[LazyImage]:
     """Iterate over the images of some prompts, in order, with repeats."""
-    return chain.from_iterable(prompt_images(prompt) for prompt in prompts)
+    return chain.from_iterable(map(prompt_images, prompts))
 
 
 def prompt_text(prompt: Prompt) -> str:
@@ -265,8 +265,6 @@ class DryRunGenerator(Generator):
         """The prompts that it received, in order."""
         self.sizes: dict[str, Size] = {}
         """Sizes of the images in them, by `where`."""
-        self.may_repair = 0
-        """Number of prompts that are asked again if the reply cannot be parsed."""
         self.name = model.name
         self.fingerprint = model.fingerprint
         self.decoding = model.decoding
@@ -280,11 +278,7 @@ class DryRunGenerator(Generator):
 
     def total_cost_estimate(self) -> CostEstimate:
         """Return the estimated cost of all recorded prompts."""
-        estimate = self.model.estimate_cost(self.prompts, self.sizes)
-        if not self.may_repair:
-            return estimate
-        note = f"not counted: at most {self.may_repair:,} calls more, for unreadable replies"
-        return replace(estimate, notes=(*estimate.notes, note))
+        return self.model.estimate_cost(self.prompts, self.sizes)
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         """Return placeholders about as long as an answer. No two are equal, so that a judge would
@@ -300,16 +294,14 @@ class DryRunGenerator(Generator):
 class _UnavailableGenerator(DryRunGenerator):
     """Replaces a model that a dry run cannot load; its costs are unknown."""
 
+    fingerprint = "unavailable"
+    deterministic = False
+
     def __init__(self, entry: object) -> None:
         named = entry.get("name") or entry.get("model") if isinstance(entry, Mapping) else entry
         self.name = str(named)
-        self.fingerprint = "unavailable"
         self.decoding = {}
         self.sent = {}
-        self.deterministic = False
-        self.prompts = []
-        self.sizes = {}
-        self.may_repair = 0
 
 
 def load_generator(

@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.errors import VragError
 from vrag_kit.generation.rendering import Template, Values
 from vrag_kit.types import Context
 from vrag_kit.workspace import path as project_path
@@ -76,15 +76,9 @@ def _two_answers(raw: str) -> tuple[str, str] | str:
             return f"{there} with “{name.capitalize()} answer:”"
     if names != ["short", "long"]:
         return "the long answer stands before the short one"
-    short = _unmarked(raw[labels[0].end() : labels[1].start()])
-    if "\n" in short:
-        return "the short answer is longer than a line"
-    return short, _unmarked(raw[labels[1].end() :])
-
-
-def _unmarked(words: str) -> str:
-    """Words without white space and marks of bold type around them."""
-    return words.strip().strip("*").strip()
+    pieces = raw[labels[0].end() : labels[1].start()], raw[labels[1].end() :]
+    short, long = (piece.strip().strip("*").strip() for piece in pieces)  # without bold type
+    return "the short answer is longer than a line" if "\n" in short else (short, long)
 
 
 _ANSWER = re.compile(r"answer\s*:", re.IGNORECASE)
@@ -104,7 +98,6 @@ PARSERS: dict[str, Parser] = {
 
 
 _ENTRIES = ("values", "parts", "templates", "settings", "answer")
-_EXAMPLE = "vrag_kit/papers/visual_rag/prompts.yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -123,22 +116,11 @@ class PromptSet:
     def __post_init__(self) -> None:
         """Raise `VragError` for a setting whose template does not exist."""
         for name, by_k in self.settings.items():
-            if not isinstance(by_k, Mapping):
-                raise VragError(
-                    f"setting {name!r} is {by_k!r}; expected k → template's name. Use"
-                    f" prompts.with_settings({{{name!r}: {by_k!r}}})."
-                )
             if unknown := sorted(set(by_k.values()) - set(self.templates)):
                 raise VragError(
                     f"setting {name!r} names the template {unknown[0]!r}; expected one of"
                     f" {', '.join(self.templates)}."
                 )
-
-    def __repr__(self) -> str:
-        """Return the names of its templates and settings; their text is in the file."""
-        return (
-            f"PromptSet(templates {', '.join(self.templates)}; settings {', '.join(self.settings)})"
-        )
 
     def template(self, name: str) -> Template:
         """Return the template of this name; raises `VragError` when there is none."""
@@ -191,15 +173,7 @@ class PromptSet:
         return replace(self, templates={**self.templates, **own})
 
     def with_values(self, values: Values) -> PromptSet:
-        """Return a copy with other values in its templates, such as limits in characters. Raises
-        `VragError` for an unknown name.
-        """
-        known = next(iter(self.templates.values())).values
-        if unknown := sorted(set(values) - set(known)):
-            raise VragError(
-                f"no value {unknown[0]!r} in these prompts; expected some of {', '.join(known)}."
-                f"{did_you_mean(unknown[0], known)}"
-            )
+        """Return a copy with other values in its templates, such as limits in characters."""
         templates = {
             name: replace(template, values={**template.values, **values})
             for name, template in self.templates.items()
@@ -274,13 +248,12 @@ def _mapping(path: Path) -> dict[str, Any]:  # Any: values of any type, by name
     except (OSError, ValueError, yaml.YAMLError) as error:
         words = " ".join(str(error).split())
         raise VragError(f"{path}: no prompts can be read ({words}); expected YAML.") from error
-    if not isinstance(data, dict) or not {*_ENTRIES, "slots"} & set(data):
+    if not isinstance(data, dict) or not set(_ENTRIES) & set(data):
         raise VragError(f"{path}: found no prompts; expected a mapping with {', '.join(_ENTRIES)}.")
     data = {name: value for name, value in data.items() if value is not None}
     texts = [*data.get("parts", {}).values(), *data.get("templates", {}).values()]
-    if "slots" in data or not all(isinstance(text, str) for text in texts):
-        words = f"found lists of slots; expected texts in Jinja, as in {_EXAMPLE}"
-        raise VragError(f"{path}: {words}.")
+    if not all(isinstance(text, str) for text in texts):
+        raise VragError(f"{path}: found a template that is no text; expected texts in Jinja.")
     return data
 
 

@@ -35,13 +35,15 @@ from jinja2 import meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from vrag_kit.errors import VragError, did_you_mean
-from vrag_kit.types import Document, LazyImage, Message, Prompt, Query, Turn
+from vrag_kit.types import DocId, Document, LazyImage, Message, Prompt, Query, Turn
 
 Values = Mapping[str, str | int | bool]
 """Constants of templates, by name."""
+_NAMES = (
+    *("question", "query_image", "choices", "documents", "history", "in_conversation"),
+    *("each", "section"),
+)
 _ROLES = ("system", "user", "assistant")
-_NAMES = ("question", "query_image", "choices", "documents", "history", "in_conversation")
-_FUNCTIONS = ("each", "section")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Template:
     def __post_init__(self) -> None:
         """Compile it, and find the variables that it uses."""
         _, names = _compile(self.label, self.source)
-        known = [*_NAMES, *_ROLES, *_FUNCTIONS, *self.values, *self.parts]
+        known = [*_NAMES, *_ROLES, *self.values, *self.parts]
         for name, line in names.items():
             if name not in known:
                 raise VragError(
@@ -86,17 +88,6 @@ class Template:
         return not self.uses.isdisjoint({"question", "query_image"})
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedPrompt:
-    """A prompt, and the documents that it shows."""
-
-    prompt: Prompt
-    doc_ids: tuple[str, ...]
-    """The documents shown, in the order of first appearance, without those that a number of
-    characters or `unique` leaves out.
-    """
-
-
 def render(
     template: Template,
     query: Query,
@@ -104,7 +95,7 @@ def render(
     history: Sequence[Turn] = (),
 ) -> Prompt:
     """Return the prompt of `render_with_documents`; raises as it does."""
-    return render_with_documents(template, query, evidence, history).prompt
+    return render_with_documents(template, query, evidence, history)[0]
 
 
 def render_with_documents(
@@ -112,8 +103,9 @@ def render_with_documents(
     query: Query,
     evidence: Sequence[Document] = (),
     history: Sequence[Turn] = (),
-) -> RenderedPrompt:
-    """Return a template's prompt, without empty messages, and the documents that it shows.
+) -> tuple[Prompt, tuple[DocId, ...]]:
+    """Return a template's prompt, without empty messages, and the documents that it shows, in the
+    order of first appearance, without those that a number of characters or `unique` leaves out.
 
     Raises `VragError` for evidence that the template would not show without limits, and, with file,
     name and line, where rendering fails.
@@ -124,7 +116,7 @@ def render_with_documents(
         if place not in rendering.showable:
             what = f"document {document.doc_id!r} of query {query.query_id!r} ({document.modality})"
             raise VragError(f"{what} is not shown by `each` in the template {template.name!r}.")
-    return RenderedPrompt(prompt, tuple(evidence[place].doc_id for place in shown))
+    return prompt, tuple(evidence[place].doc_id for place in shown)
 
 
 class _LacksField(jinja2.UndefinedError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,7 @@ from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import Generator, load_generator
 from vrag_kit.generation.prompts import ParsedFields, PromptSet
 from vrag_kit.generation.store import AnswerStore
-from vrag_kit.log import logger
-from vrag_kit.types import PLACEHOLDER, Failure, Prompt
+from vrag_kit.types import Failure, Prompt
 from vrag_kit.workspace import path as project_path
 
 REWRITTEN = "rewritten"
@@ -51,18 +49,13 @@ class Rewriter:
     store: Path
     """The file of the answer store that keeps its replies."""
     hardware: Hardware
-    lease: float = 30.0
-    """The lease of the `AnswerStore`, in seconds."""
 
     def rewrite(self, prompts: Sequence[Prompt], questions: Sequence[str]) -> list[RewriteResult]:
-        """Return the result for each question, whose prompt asks for a rewriting.
-
-        Prints how many stay unchanged.
-        """
+        """Return the result for each question, whose prompt asks for a rewriting."""
         if not prompts:
             return []
         task = Task(what="rewritten questions", read=parse_rewriting, silence_counts=True)
-        with AnswerStore(self.store, lease=self.lease) as store:
+        with AnswerStore(self.store) as store:
             replies = ask_prompts(self.generator, prompts, store, hardware=self.hardware, task=task)
         results = []
         for question, reply in zip(questions, replies, strict=True):
@@ -70,14 +63,6 @@ class Rewriter:
             outcome = str(reply.fields["outcome"]) if reply.status.is_answer else ""
             failure = None if outcome else reply.failure
             results.append(RewriteResult(text=text, outcome=outcome, failure=failure))
-        counts = Counter(result.outcome for result in results)
-        unchanged = counts[NO_ENTITY] + counts[UNPARSED]
-        if unchanged and not any(PLACEHOLDER in reply.fields for reply in replies):
-            reasons = f"{counts[NO_ENTITY]:,} without an entity, {counts[UNPARSED]:,} unparsed"
-            logger.info(
-                f"rewriting by {self.generator.name}: {unchanged:,} of {len(results):,} questions"
-                f" are searched as they are ({reasons})",
-            )
         return results
 
 

@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.dry_run import current_dry_run, is_scratch_path
 from vrag_kit.errors import VragError
 from vrag_kit.generation.store_layout import (
+    ANSWER_COLUMNS,
     DAMAGED_ROWS,
     VERSION,
     ImageInfo,
@@ -38,9 +39,9 @@ from vrag_kit.generation.store_layout import (
     create_tables,
     prompt_id,
 )
-from vrag_kit.log import logger, track
+from vrag_kit.log import track
 from vrag_kit.processes import has_ended, process_name
-from vrag_kit.types import Answer, Failure, LazyImage, Status
+from vrag_kit.types import Answer, Failure, Json, LazyImage, Status
 from vrag_kit.workspace import path as project_path
 
 _ANSWER = "answer_id, status, detail, sample, raw, fields, sent, tokens"
@@ -49,19 +50,12 @@ _SPEND = (
     " dollars = dollars + excluded.dollars"
 )
 """Spending is counted by opened store, so that stores can be merged."""
-_RESTORE = "Restore a copy, or move the file away to begin a new one"
-_ADVICE = {
-    "DBMOVED": "The file was replaced or deleted while it was open; run again",
-    "damaged": _RESTORE,
-    "malformed": _RESTORE,
-    "not a database": _RESTORE,
-    "disk": "Free space and run again; answers stored so far are kept",
-    "locked": "Another process holds it; wait or stop it",
-}
-"""A word of SQLite's message, or of the name of its error → what to do; the first one counts."""
-
+_DELETE_FAILURE = "DELETE FROM answers WHERE answer_id = ? AND status <> 'ok'"
+_INSERT = (
+    f"INSERT OR IGNORE INTO answers ({ANSWER_COLUMNS})"
+    f" VALUES ({', '.join(f':{name}' for name in ANSWER_COLUMNS.split(', '))})"
+)
 _LOCK_TIMEOUT = 120  # seconds
-_IDS_PER_QUERY = 500
 _PER_WRITE = 512
 
 Row = tuple[Any, ...]  # Any: what SQLite holds
@@ -86,44 +80,29 @@ class AnswerStore:
         self._writer = secrets.token_hex(8)
         self.owner = f"{process_name()} {self._writer}"
         self._lock = threading.RLock()
-        self._images: dict[tuple[str, str], ImageInfo] = {}  # by `where` and `stamp`
-        if self.path.is_dir():
-            raise VragError(
-                f"{self.path}: a folder; expected a file, such as answers.sqlite in it."
-            )
         with self._errors_explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
                 self.path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
             )
-        if not self._has_tables():
+        with self.reading() as db:
+            is_empty = db.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+        if is_empty:
             with self.writing() as db:
-                if not self._has_tables():  # unless another process was faster
-                    create_tables(db)
+                create_tables(db)
         self._check()
 
-    def _has_tables(self) -> bool:
-        """Whether the file is a store, not an empty file; raises `VragError` for anything else."""
-        with self.reading() as db:
-            query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
-            tables = [name for (name,) in db.execute(query)]
-            if tables and "about" not in tables:
-                listed = ", ".join(tables)
-                raise VragError(
-                    f"{self.path}: an SQLite file, but no answer store (it holds {listed})."
-                )
-            version = db.execute("SELECT version FROM about").fetchone() if tables else (VERSION,)
-        if version != (VERSION,):
-            found = version[0] if version else 0
-            raise VragError(
-                f"{self.path}: an answer store of layout {found!r}, expected layout {VERSION}; use"
-                " the vrag_kit that made it, or another path."
-            )
-        return bool(tables)
-
     def _check(self) -> None:
-        """Raise `VragError` for a damaged file or row; the file is read as a whole."""
+        """Raise `VragError` for another database or layout, and for a damaged file or row; the file
+        is read as a whole.
+        """
         with self.reading() as db:
+            versions = [version for (version,) in db.execute("SELECT version FROM about")]
+            if versions != [VERSION]:
+                raise VragError(
+                    f"{self.path}: an answer store of layout {versions}, expected layout {VERSION};"
+                    " use the vrag_kit that made it, or another path."
+                )
             found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
             if found != "ok":
                 raise sqlite3.DatabaseError(f"damaged: {found}")
@@ -142,36 +121,28 @@ class AnswerStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        query = "SELECT COUNT(*), COUNT(*) FILTER (WHERE status = 'ok') FROM answers"
-        with self.reading() as db:
-            every, ok = db.execute(query).fetchone()
-        return f"AnswerStore({self.path.name}: {ok:,} answers, {every - ok:,} failures)"
-
     def image_info(self, images: Iterable[LazyImage]) -> dict[str, ImageInfo]:
         """Return the pixel hash and size of each image, by its `where`. An image that has not
         changed is decoded only the first time, by threads.
         """
-        unique: dict[str, LazyImage] = {}
-        for image in images:
-            unique.setdefault(image.where, image)
-        keys = {where: (where, image.stamp) for where, image in unique.items()}
-        unseen = [where for where, key in keys.items() if key not in self._images]
-        columns = "place, stamp, pixels, width, height"
-        for where, stamp, *info in self.rows(columns, "pictures", unseen, "place"):
-            self._images[where, stamp] = ImageInfo(info[0], (info[1], info[2]))
-        new = [where for where in unseen if keys[where] not in self._images]
+        unique = {image.where: image for image in images}
+        rows = self.rows("place, stamp, pixels, width, height", "pictures", unique, "place")
+        infos = {
+            where: ImageInfo(pixels, (width, height))
+            for where, stamp, pixels, width, height in rows
+            if stamp == unique[where].stamp
+        }
+        new = [image for where, image in unique.items() if where not in infos]
         starts = range(0, len(new), _PER_WRITE)
         with ThreadPoolExecutor() as pool:
             for start in track(starts, "reading images", len(new), "images", size=_PER_WRITE):
                 part = new[start : start + _PER_WRITE]
-                infos = list(pool.map(_image_info, [unique[where] for where in part]))
-                found = {keys[where]: info for where, info in zip(part, infos, strict=True)}
-                rows = [(*key, info.pixels, *info.size) for key, info in found.items()]
+                found = list(zip(part, pool.map(_image_info, part), strict=True))
+                values = [(each.where, each.stamp, info.pixels, *info.size) for each, info in found]
                 with self.writing() as db:
-                    db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?, ?, ?)", rows)
-                self._images |= found
-        return {where: self._images[key] for where, key in keys.items()}
+                    db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?, ?, ?)", values)
+                infos |= {each.where: info for each, info in found}
+        return infos
 
     def total_cost(self, model: str) -> float:
         """Return what a model's calls have cost, in US dollars. The calls of failures that were
@@ -281,22 +252,16 @@ class AnswerStore:
 
     @contextmanager
     def renew_leases(self) -> Iterator[None]:
-        """Renew the leases of this process while a batch is being answered.
-
-        A lease that cannot be renewed is reported and retried: no answer is lost, but another
-        process may ask the same questions.
+        """Renew the leases of this process while a batch is being answered. If that fails, it is
+        tried again: no answer is lost, but another process may ask the same questions.
         """
         done = threading.Event()
         renewal = "UPDATE claims SET lease_until = ? WHERE owner = ?"
 
         def renew() -> None:
             while not done.wait(self.lease / 3):
-                until = time.time() + self.lease
-                try:
-                    self._change_claims(renewal, until, self.owner)
-                except VragError as error:
-                    words = "the lease could not be renewed, so questions may be asked twice"
-                    logger.info(f"note: {words}. {error}")
+                with suppress(VragError):
+                    self._change_claims(renewal, time.time() + self.lease, self.owner)
 
         thread = threading.Thread(target=renew, daemon=True)
         thread.start()
@@ -333,7 +298,10 @@ class AnswerStore:
                 raise VragError("an answer has the status 'ok' but no text; give it a failure.")
         with self.writing() as db:
             for answer in answers:
-                _write(db, answer, prompts[answer.answer_id])
+                text = json.dumps(prompts[answer.answer_id])
+                db.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", (prompt_id(text), text))
+                db.execute(_DELETE_FAILURE, (answer.answer_id,))
+                db.execute(_INSERT, _row(answer, prompt_id(text)))
                 if cost := answer.fields.get("cost"):
                     db.execute(_SPEND, (self._writer, answer.sent.get("model"), cost))
                 claim = (answer.answer_id, self.owner)
@@ -366,15 +334,9 @@ class AnswerStore:
         """Return the rows of `table` whose column `named` is one of `names`, in no particular
         order.
         """
-        found = []
-        wanted = sorted(names)  # neighbours lie together on disk
+        query = f"SELECT {columns} FROM {table} WHERE {named} IN (SELECT value FROM json_each(?))"
         with self.reading() as db:
-            for start in range(0, len(wanted), _IDS_PER_QUERY):
-                part = wanted[start : start + _IDS_PER_QUERY]
-                marks = ", ".join("?" * len(part))
-                query = f"SELECT {columns} FROM {table} WHERE {named} IN ({marks})"
-                found += db.execute(query, part).fetchall()
-        return found
+            return db.execute(query, [json.dumps(list(names), ensure_ascii=False)]).fetchall()
 
     @contextmanager
     def _errors_explained(self) -> Iterator[None]:
@@ -382,22 +344,13 @@ class AnswerStore:
         try:
             yield
         except (sqlite3.DatabaseError, OSError) as error:
-            words = f"{error} {getattr(error, 'sqlite_errorname', '')}"
-            advice = [text for word, text in _ADVICE.items() if word in words]
-            raise VragError(
-                f"{self.path}: the answer store cannot be used ({error})."
-                f" {[*advice, 'Choose a path with write access'][0]}."
-            ) from error
+            name = getattr(error, "sqlite_errorname", type(error).__name__)
+            words = f"the answer store cannot be used ({error}, {name})"
+            raise VragError(f"{self.path}: {words}. Answers stored so far are kept.") from error
 
 
-def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None:
-    """Write an answer and its prompt, unless it is answered already; a failure is replaced."""
-    query = "SELECT 1 FROM answers WHERE answer_id = ? AND status = 'ok'"
-    if db.execute(query, (answer.answer_id,)).fetchone() is not None:
-        return
-    text = json.dumps(prompt)
-    db.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", (prompt_id(text), text))
-    row = {
+def _row(answer: Answer, prompt: str) -> Json:
+    return {
         "answer_id": answer.answer_id,
         "status": answer.status,
         "detail": answer.detail,
@@ -405,13 +358,11 @@ def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None
         "fields": json.dumps(dict(answer.fields)),
         "model": answer.sent.get("model"),
         "sample": answer.sample,
-        "prompt_id": prompt_id(text),
+        "prompt_id": prompt,
         "sent": json.dumps(dict(answer.sent)),
         "tokens": json.dumps(dict(answer.tokens)),
         "stored": time.time(),
     }
-    marks = ", ".join(f":{name}" for name in row)
-    db.execute(f"INSERT OR REPLACE INTO answers ({', '.join(row)}) VALUES ({marks})", row)
 
 
 def _answer(row: Row, parse: Callable[[str], Any]) -> Answer:  # Any: what JSON holds
@@ -437,7 +388,7 @@ def _dry_run_path(path: Path) -> Path:
     This is independent of where the store lies and which parameter names its folder.
     """
     dry_run = current_dry_run()
-    if dry_run is None or path.is_dir():
+    if dry_run is None:
         return path
     scratch = path
     if not is_scratch_path(path):

@@ -20,40 +20,20 @@ VERSION = 5
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS answers (
-    answer_id TEXT PRIMARY KEY,
-    status TEXT NOT NULL,
-    detail TEXT NOT NULL DEFAULT '',
-    raw TEXT,
-    fields TEXT,
-    model TEXT,
-    sample INTEGER,
-    prompt_id TEXT,
-    sent TEXT,
-    tokens TEXT,
+    answer_id TEXT PRIMARY KEY, status TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '', raw TEXT,
+    fields TEXT, model TEXT, sample INTEGER, prompt_id TEXT, sent TEXT, tokens TEXT,
     stored REAL NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS prompts (
-    prompt_id TEXT PRIMARY KEY,
-    prompt TEXT NOT NULL
-);
+CREATE TABLE IF NOT EXISTS prompts (prompt_id TEXT PRIMARY KEY, prompt TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS claims (
-    answer_id TEXT PRIMARY KEY,
-    owner TEXT NOT NULL,
-    lease_until REAL NOT NULL
+    answer_id TEXT PRIMARY KEY, owner TEXT NOT NULL, lease_until REAL NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pictures (
-    place TEXT NOT NULL,
-    stamp TEXT NOT NULL,
-    pixels TEXT NOT NULL,
-    width INTEGER NOT NULL,
-    height INTEGER NOT NULL,
-    PRIMARY KEY (place, stamp)
+    place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL, width INTEGER NOT NULL,
+    height INTEGER NOT NULL, PRIMARY KEY (place, stamp)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spending (
-    writer TEXT NOT NULL,
-    model TEXT NOT NULL,
-    dollars REAL NOT NULL,
-    PRIMARY KEY (writer, model)
+    writer TEXT NOT NULL, model TEXT NOT NULL, dollars REAL NOT NULL, PRIMARY KEY (writer, model)
 ) WITHOUT ROWID;
 """
 ANSWER_COLUMNS = (
@@ -73,10 +53,10 @@ _JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 
 
 def create_tables(db: sqlite3.Connection) -> None:
-    """Create the tables of a store."""
+    """Create the tables of a store, unless another process was faster."""
     for statement in _SCHEMA.split(";"):
         db.execute(statement)
-    db.execute("INSERT INTO about VALUES (?)", (VERSION,))
+    db.execute("INSERT INTO about SELECT ? WHERE NOT EXISTS (SELECT 1 FROM about)", (VERSION,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ import pandas as pd
 
 from vrag_kit.config import Hardware
 from vrag_kit.errors import SetupError, VragError, short_repr
-from vrag_kit.generation.ask import Task, Watch, ask_prompts
-from vrag_kit.generation.generators import DryRunGenerator, Generator
+from vrag_kit.generation.ask import (Task, Watch, ask_prompts, stored_answers)
+from vrag_kit.generation.generators import (DryRunGenerator, Generator)
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict
 from vrag_kit.judging.scale import no_reference_failure, query_answers
@@ -171,14 +171,10 @@ class StructuredAsker:
     ) -> list[ParsedReply[T]]:
         task = Task(what=what, read=lambda raw: {}, sample=sample, samples=samples, watch=watch)
         prompts, owners = [each.prompt for each in asked], [each.owner for each in asked]
-        dry = self.generator if watch and isinstance(self.generator, DryRunGenerator) else None
-        before = len(dry.prompts) if dry else 0
         with self._store() as store:
             replies = ask_prompts(
                 self.generator, prompts, store, owners=owners, hardware=self.hardware, task=task
             )
-        if dry:
-            dry.may_repair += len(dry.prompts) - before
         return [_parse(each, reply) for each, reply in zip(asked, replies, strict=True)]
 
     def _store(self) -> AnswerStore:

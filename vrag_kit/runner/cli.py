@@ -328,18 +328,19 @@ def fetch_suite(
 def merge(
     stores: Stores,
     to: Annotated[Path, typer.Option(help="the store to merge them into")],
-    keep_first: Annotated[
-        bool, typer.Option("--keep-first", help="of different answers keep the older")
-    ] = False,
     csv: Annotated[Path | None, typer.Option(help="a CSV file for all answers that differ")] = None,
 ) -> None:
     """Merge the answers of several stores into one; may be repeated. The stores are not changed."""
-    from vrag_kit.generation.merge_stores import describe_conflicts, merge_stores
+    from vrag_kit.files import write_file
+    from vrag_kit.generation.merge_stores import merge_stores
 
-    merged, conflicts = merge_stores(stores, to=to, keep_first=keep_first, csv=csv)
+    merged, conflicts = merge_stores(stores, to=to)
     print(merged.to_string(index=False))
+    if csv:
+        write_file(csv, conflicts.to_csv(index=False, lineterminator="\n"))
     if len(conflicts):
-        print(f"Of different answers the first one is kept:\n{describe_conflicts(conflicts)}")
+        first = conflicts.head().to_string(index=False, max_colwidth=100)
+        print(f"{len(conflicts):,} answers differ; the first one is kept:\n{first}")
     if pending := merged["pending"].sum():
         print(f"{pending:,} questions are being asked: merge again when they are answered")
 

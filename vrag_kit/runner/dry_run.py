@@ -160,7 +160,6 @@ def model_costs(recorded: DryRun, stores: Sequence[AnswerStore]) -> list[ModelCo
         for other in others:
             first.prompts += other.prompts
             first.sizes.update(other.sizes)
-            first.may_repair += other.may_repair
         try:
             forecast = first.total_cost_estimate()
         except VragError as error:  # a processor that cannot be read

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isqrt
 
 from vrag_kit.checkpoints import LibraryObject, Options
 
@@ -46,18 +45,6 @@ def _internvl(processor: LibraryObject, tokens: int) -> Options:
     return {"crop_to_patches": False}
 
 
-def _pixtral(processor: LibraryObject, tokens: int) -> Options:
-    # A square of n patches takes n rows of n patches and one break.
-    side = max(1, (isqrt(1 + 4 * tokens) - 1) // 2)
-    patch = processor.patch_size * processor.spatial_merge_size  # its side in pixels
-    return {"size": {"longest_edge": side * patch}}
-
-
-def _phi4(_processor: LibraryObject, tokens: int) -> Options:
-    # 273 for the whole picture; 256 and 16 row ends for each crop.
-    return {"dynamic_hd": max(1, (tokens - 273) // 272)}
-
-
 _QWEN = Family(budget=_qwen)
 FAMILIES = {
     "qwen2_vl": _QWEN,
@@ -69,18 +56,11 @@ FAMILIES = {
     # cross-attention layers that it skips when it is alone. The number of tiles cannot be limited,
     # because aspect-ratio ids depend on it; an image of at most 560 pixels takes one tile.
     "mllama": Family(images_first=True, text_apart=True),
-    "pixtral": Family(budget=_pixtral),
-    "phi4_multimodal": Family(
-        auto="AutoModelForCausalLM", adapter=("vision", "vision-lora"), budget=_phi4
-    ),
+    "phi4_multimodal": Family(auto="AutoModelForCausalLM", adapter=("vision", "vision-lora")),
 }
-"""model_type of a checkpoint's config → family.
-
-Pixtral is a llava with a pixtral tower.
-"""
+"""model_type of a checkpoint's config → family."""
 
 
 def family_of(config: Options) -> Family:
     """Return the family of a checkpoint, by its config.json."""
-    tower = (config.get("vision_config") or {}).get("model_type", "")
-    return FAMILIES.get(config.get("model_type", "")) or FAMILIES.get(tower) or Family()
+    return FAMILIES.get(config.get("model_type", ""), Family())

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from vrag_kit.checkpoints import Options, check_safetensors, checkpoint_fingerpr
 from vrag_kit.config import GREEDY, SAMPLING
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import CostEstimate, Generator, Reply, Size, prompt_images
-from vrag_kit.generation.local.loading import LocalOptions, memory_note, open_checkpoint, read_json
+from vrag_kit.generation.local.loading import LocalOptions, open_checkpoint, read_json
 from vrag_kit.types import Json, Prompt
 from vrag_kit.workspace import path as project_path
 
@@ -50,13 +49,9 @@ class LocalGenerator(Generator):
         self.sent = {
             **shaping,
             "device": checkpoint.device,
-            "attention": options.attention,
             "revision": options.revision,
             "part_order": "images first" if images_first else "as written",
         }
-
-    def __repr__(self) -> str:
-        return f"LocalGenerator({self.name} in {self.checkpoint.folder})"
 
     @cached_property
     def processor(self) -> PromptProcessor:
@@ -88,35 +83,24 @@ class LocalGenerator(Generator):
         return ""
 
     def estimate_cost(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
-        """Measure prompts exactly, by the processor; report those that do not fit, and the memory
-        needed.
-        """
-        processor = self.processor
-        answer_tokens = int(self.decoding["max_new_tokens"])
+        """Measure prompts exactly, by the processor; report those that do not fit."""
+        context = self.processor.context
         images = [len(prompt_images(prompt)) for prompt in prompts]
-        lengths = [processor.count_tokens(prompt, sizes) for prompt in prompts]
-        longest, n_images = max(zip(lengths, images, strict=True), key=itemgetter(0))
-        plural = "image" if n_images == 1 else "images"
-        notes = [
-            f"the longest prompt, with {n_images} {plural}, takes {longest:,} tokens; the model"
-            f" holds {processor.context:,}",
-            memory_note(self.checkpoint, processor.config, longest + answer_tokens),
-        ]
-        room = processor.context - answer_tokens
+        lengths = [self.processor.count_tokens(prompt, sizes) for prompt in prompts]
+        room = context - int(self.decoding["max_new_tokens"])
         misfits = [n for n, length in zip(images, lengths, strict=True) if length > room]
+        notes = [f"the longest prompt takes {max(lengths):,} tokens; the model holds {context:,}"]
         if misfits:
-            advice = "use a model with a longer context"
-            if min(misfits):
-                advice = "lower max_image_tokens, max_image_side or max_images in the model's entry"
             notes.append(
                 f"{len(misfits):,} prompts do not fit, from {min(misfits)} images on: they will"
-                f' fail as "too long"; {advice}'
+                ' fail as "too long"; lower max_image_tokens, max_image_side or max_images in the'
+                " model's entry, or use a model with a longer context"
             )
         return CostEstimate(
             calls=len(prompts),
             images=sum(images),
             tokens=sum(lengths),
-            notes=tuple(filter(None, notes)),
+            notes=tuple(notes),
             misfits=len(misfits),
         )
 

@@ -27,9 +27,6 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.local.families import Family, family_of
 from vrag_kit.types import Json
 
-_QUANTIZATION: dict[str | None, float] = {"8bit": 0.55, "4bit": 0.3}
-"""What remains of 16-bit weights; embeddings and norms are not quantized."""
-_PROCESSORS = ("processor_config.json", "preprocessor_config.json")
 _EXPECTED = (
     "a folder with config.json, weights (*.safetensors) and processor, or a name on the hub, of a"
     " family that AutoModelForImageTextToText knows"
@@ -47,8 +44,6 @@ class LocalOptions(EntryOptions):
     device_map: str | None = None
     """"auto" spreads the model over all devices, by accelerate."""
     dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
-    attention: str | None = None
-    """"sdpa", "eager", "flash_attention_2"; None lets transformers choose."""
     quantization: Literal["8bit", "4bit"] | None = None
     """By bitsandbytes; 4 bits are NF4."""
     trust_remote_code: bool = False
@@ -74,17 +69,12 @@ def open_checkpoint(spec: str, options: LocalOptions, device: str) -> Checkpoint
     """Open the checkpoint that `spec` names, with the options of its entry, which may replace the
     `device`.
 
-    Raises `VragError` for a checkpoint that is missing or has no processor, for custom code that is
-    not trusted, and for options that its family does not have.
+    Raises `VragError` for a checkpoint that is missing, for custom code that is not trusted, and
+    for options that its family does not have.
     """
     owner = f"model {spec!r}"
     folder = find_checkpoint(spec, revision=options.revision)
     family = family_of(read_json(folder / "config.json"))
-    for names in (("config.json",), _PROCESSORS):
-        if not any((folder / name).is_file() for name in names):
-            raise VragError(
-                f"{owner} cannot be loaded: no {' or '.join(names)}. Expected {_EXPECTED}."
-            )
     if options.max_image_tokens is not None and family.budget is None:
         words = "max_image_tokens cannot be set for this family; use max_image_side"
         raise VragError(f"{owner}: {words}.")
@@ -141,8 +131,6 @@ def load_weights(checkpoint: Checkpoint) -> LibraryObject:
         "dtype": given.dtype,
         "trust_remote_code": given.trust_remote_code,
     }
-    if given.attention:
-        options["attn_implementation"] = given.attention
     with catch_load_errors(owner, _EXPECTED), catch_out_of_memory(owner, device, _OUT_OF_MEMORY):
         if given.quantization:
             options["quantization_config"] = _quantization_config(given.quantization)
@@ -182,33 +170,3 @@ def _quantization_config(bits: str) -> LibraryObject:
     four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": "bfloat16"}
     configure: LibraryObject = BitsAndBytesConfig
     return configure(load_in_8bit=True) if bits == "8bit" else configure(load_in_4bit=True, **four)
-
-
-def memory_note(checkpoint: Checkpoint, config: LibraryObject, tokens: int) -> str:
-    """Return a note on the memory that the weights and the attention cache of a prompt of `tokens`
-    tokens need, and what is free on the device; "" if they need less than a tenth of it.
-    """
-    import psutil
-    import torch
-
-    stored = config.dtype if isinstance(config.dtype, torch.dtype) else torch.float32
-    given = checkpoint.options
-    dtype = stored if given.dtype == "auto" else getattr(torch, given.dtype)
-    weights: float = sum(file.stat().st_size for file in checkpoint.folder.glob("*.safetensors"))
-    weights *= dtype.itemsize / stored.itemsize * _QUANTIZATION.get(given.quantization, 1)
-    text = config.get_text_config()
-    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
-    width = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    cache = 2 * text.num_hidden_layers * heads * width * tokens * dtype.itemsize
-    if checkpoint.device.startswith("cuda") and torch.cuda.is_available():
-        free = torch.cuda.mem_get_info(torch.device(checkpoint.device))[0]
-    else:
-        free = psutil.virtual_memory().available
-    if weights + cache < 0.1 * free:
-        return ""
-    is_little = weights + cache >= 0.9 * free
-    advice = ": too little, unless it is loaded already; quantize it" if is_little else ""
-    return (
-        f"needs about {weights / 2**30:.1f} GiB for weights and {cache / 2**30:.1f} GiB for the"
-        f" longest prompt; {free / 2**30:.1f} GiB free on {checkpoint.device}{advice}"
-    )

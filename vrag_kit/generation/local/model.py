@@ -164,7 +164,11 @@ class LoadedModel:
         short, long = [], []  # apart, so that no answer depends on its batch (LongRoPE)
         for prompt, length in zip(batch, lengths, strict=True):
             if length > room:
-                replies[prompt.number] = self._too_long(prompt, length)
+                words = (
+                    f"{length:,} tokens of prompt and up to {self._decoding['max_new_tokens']} of"
+                    f" answer, but the model holds {self.processor.context:,}"
+                )
+                replies[prompt.number] = Reply.failed(Status.TOO_LONG, words)
             elif length <= self.processor.short_context:
                 short.append(prompt)
             else:
@@ -236,10 +240,10 @@ class LoadedModel:
         answers = out[:, inputs["input_ids"].shape[1] :].tolist()
         replies = {}
         for row, (prompt, ids, length) in enumerate(zip(batch, answers, lengths, strict=True)):
-            reply = self._reply(prompt, ids, length)
+            reply = self._reply(ids, length)
             if recorder:
                 probability = recorder.probability(row, reply.tokens["completion"])
-                reply = replace(reply, fields={**reply.fields, PROBABILITY: probability})
+                reply = replace(reply, fields={PROBABILITY: probability})
             replies[prompt.number] = reply
         return replies
 
@@ -248,8 +252,8 @@ class LoadedModel:
         """Whether the most probable token is taken each time."""
         return not self._decoding.get("do_sample") and self._decoding.get("num_beams") in (None, 1)
 
-    def _reply(self, prompt: PromptInput, ids: list[int], length: int) -> Reply:
-        """The reply of an answer's tokens."""
+    def _reply(self, ids: list[int], length: int) -> Reply:
+        """The reply of an answer's tokens, to a prompt of `length` tokens."""
         stop = next((i for i, token in enumerate(ids) if token in self._stops), None)
         tokenizer = self.processor.processor.tokenizer
         raw = tokenizer.decode(ids[:stop], skip_special_tokens=True).strip()
@@ -258,16 +262,9 @@ class LoadedModel:
             words = f"cut off at {self._decoding['max_new_tokens']} tokens"
             failure = Failure(Status.TRUNCATED, words)
         completion = len(ids) if stop is None else stop + 1
-        tokens = {**prompt.tokens(length), "completion": completion}
-        return Reply(raw=raw or None, failure=failure, fields=prompt.fields(), tokens=tokens)
-
-    def _too_long(self, prompt: PromptInput, length: int) -> Reply:
-        answer = f"up to {self._decoding['max_new_tokens']} of answer"
-        room = f"the model holds {self.processor.context:,}"
-        reply = Reply.failed(
-            Status.TOO_LONG, f"{length:,} tokens of prompt and {answer}, but {room}"
+        return Reply(
+            raw=raw or None, failure=failure, tokens={"prompt": length, "completion": completion}
         )
-        return replace(reply, fields=prompt.fields(), tokens=prompt.tokens(length))
 
 
 def _pixel_hash(image: PromptImage) -> str:

@@ -101,15 +101,6 @@ def _tail(row: TokenRow, longer: TokenRow, image_token: int | None) -> int | Non
     return len(own)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """A prefix within a batch's states."""
-
-    row: int
-    start: int  # behind the padding
-    length: int  # in tokens
-
-
 def fork_kv_cache(
     model: LibraryObject, inputs: Inputs, longest: Inputs, plan: PrefixPlan
 ) -> Inputs:
@@ -130,7 +121,8 @@ def fork_kv_cache(
     lengths = iter((inputs["attention_mask"].sum(dim=1) - plan.tail).tolist())
     cuts = []
     for row, numbers in enumerate(plan.chains):
-        cuts += [_Cut(row, padding[row], length) for length in islice(lengths, len(numbers))]
+        start = padding[row]
+        cuts += [(row, start, start + length) for length in islice(lengths, len(numbers))]
     forked = DynamicCache()
     for number, layer in enumerate(cache.layers):
         states: LibraryObject = layer  # layers of another kind have no keys and values
@@ -143,13 +135,12 @@ def _is_per_token(value: object, width: int) -> bool:
     return isinstance(value, torch.Tensor) and value.dim() == 2 and value.shape[1] == width
 
 
-def _padded(states: torch.Tensor, cuts: Sequence[_Cut]) -> torch.Tensor:
-    """Cuts of states (rows × heads × tokens × size), with zeros on the left."""
-    width = max(cut.length for cut in cuts)
+def _padded(states: torch.Tensor, cuts: Sequence[tuple[int, int, int]]) -> torch.Tensor:
+    """Cuts (row, start, end) of states (rows × heads × tokens × size), with zeros on the left."""
+    width = max(end - start for _, start, end in cuts)
     padded = states.new_zeros(len(cuts), states.shape[1], width, states.shape[3])
-    for number, cut in enumerate(cuts):
-        tokens = slice(cut.start, cut.start + cut.length)
-        padded[number, :, width - cut.length :] = states[cut.row, :, tokens]
+    for number, (row, start, end) in enumerate(cuts):
+        padded[number, :, width - (end - start) :] = states[row, :, start:end]
     return padded
 
 

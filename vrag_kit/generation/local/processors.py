@@ -37,17 +37,6 @@ class PromptImage:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageTokens:
-    """What the model makes of an image of some size."""
-
-    width: int  # of the image as the model sees it, or of one tile, in pixels
-    height: int
-    tiles: int  # 1 if the image is not cut
-    prompt: int  # tokens in the prompt, including marks around the image
-    visual: int  # tokens in all: Llama's text attends to some outside the prompt
-
-
-@dataclass(frozen=True, slots=True)
 class PromptInput:
     """One prompt of a batch, ready for the processor."""
 
@@ -56,21 +45,6 @@ class PromptInput:
     text: str
     """The whole prompt, as the chat template renders it."""
     images: list[PromptImage]
-    image_tokens: list[ImageTokens]
-    """Of each image."""
-
-    def tokens(self, prompt: int) -> dict[str, int]:
-        """Return the token counts, given the number of the prompt's tokens."""
-        if not self.images:
-            return {"prompt": prompt}
-        return {"prompt": prompt, "visual": sum(each.visual for each in self.image_tokens)}
-
-    def fields(self) -> dict[str, list[list[int]]]:
-        """Return for each image: width, height, number of tiles, visual tokens."""
-        if not self.images:
-            return {}
-        seen = self.image_tokens
-        return {"images": [[each.width, each.height, each.tiles, each.visual] for each in seen]}
 
 
 class PromptProcessor:
@@ -103,7 +77,7 @@ class PromptProcessor:
         special.update(self.processor.tokenizer.all_special_tokens)
         self._control_tokens: list[str] = sorted(filter(None, special))
         self.image_tokens = cache(self._measure_image)
-        """Size of an image → `ImageTokens`."""
+        """Size of an image → its tokens in a prompt, with the marks around it."""
         self.text_tokens = cache(self._measure_text)
         """Text → tokens of a prompt with this text and no image."""
 
@@ -116,19 +90,17 @@ class PromptProcessor:
         """Return the tokens of a prompt; `sizes` has the size of every image by its `where`."""
         side = self.checkpoint.options.max_image_side
         shown = [shrunk_size(sizes[image.where], side) for image in prompt_images(prompt)]
-        in_images = sum(self.image_tokens(size).prompt for size in shown)
-        return self.text_tokens(prompt_text(prompt)) + in_images
+        return self.text_tokens(prompt_text(prompt)) + sum(map(self.image_tokens, shown))
 
     def prompt_input(
         self, number: int, prompt: Prompt, images: Mapping[str, PromptImage]
     ) -> PromptInput:
-        """Render a prompt and measure its images, which `images` has by `image_key`."""
+        """Render a prompt, whose images `images` has by `image_key`."""
         if self.checkpoint.family.images_first:
             prompt = images_before_text(prompt)
         shown = [images[image_key(image)] for image in prompt_images(prompt)]
-        image_tokens = [self.image_tokens(image.content.size) for image in shown]
         text = self.render([(message.role, message.parts) for message in prompt])
-        return PromptInput(number, text, shown, image_tokens)
+        return PromptInput(number, text, shown)
 
     def render(self, messages: Sequence[tuple[str, Sequence[object]]]) -> str:
         """Return messages (role, parts) as the chat template renders them; a part that is no text
@@ -186,31 +158,16 @@ class PromptProcessor:
 
     def _measure_text(self, text: str) -> int:
         rendered = self.render([("user", [text])])
-        return len(self.inputs([PromptInput(0, rendered, [], [])])["input_ids"][0])
+        return len(self.inputs([PromptInput(0, rendered, [])])["input_ids"][0])
 
-    def _measure_image(self, size: Size) -> ImageTokens:
+    def _measure_image(self, size: Size) -> int:
         """Pass a blank image through the processor: transformers' own count
         (`_get_num_multimodal_tokens`) lacks the marks around an image, and some families.
         """
         image = PromptImage("", Image.new("RGB", size))
         rendered = self.render([("user", [image, "?"])])
-        inputs = self.inputs([PromptInput(0, rendered, [image], [])])
-        tokens = len(inputs["input_ids"][0]) - self.text_tokens("?")
-        pixels = inputs["pixel_values" if "pixel_values" in inputs else "image_pixel_values"]
-        tiles, visual = 1, tokens
-        if "image_grid_thw" in inputs:  # Qwen
-            patch = self.processor.image_processor.patch_size
-            height, width = (inputs["image_grid_thw"][0][1:] * patch).tolist()
-        elif "image_sizes" in inputs and pixels.ndim == 4:  # Pixtral: whole, in its own shape
-            height, width = inputs["image_sizes"][0].tolist()
-        else:
-            height, width = pixels.shape[-2:]
-            tiles = pixels.shape[0] if pixels.ndim == 4 else pixels.shape[1]
-        if "aspect_ratio_mask" in inputs:  # Llama
-            tiles = int(inputs["aspect_ratio_mask"].sum())
-            vision = self.config.vision_config
-            visual += tiles * ((vision.image_size // vision.patch_size) ** 2 + 1)
-        return ImageTokens(width, height, tiles, tokens, visual)
+        inputs = self.inputs([PromptInput(0, rendered, [image])])
+        return len(inputs["input_ids"][0]) - self.text_tokens("?")
 
 
 def image_key(image: LazyImage) -> str:

@@ -78,7 +78,7 @@ def _prompts(model: LoadedModel, shown: Sequence[str]) -> list[PromptInput]:
     for number, keys in enumerate(shown):
         parts = [images[key] for key in keys]
         text = model.processor.render([("user", ["?", *parts])])
-        prompts.append(PromptInput(number, text, parts, []))
+        prompts.append(PromptInput(number, text, parts))
     return prompts
 
 

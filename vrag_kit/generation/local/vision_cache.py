@@ -12,8 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain, groupby
-from typing import Any
+from itertools import chain, groupby
 
 import torch
 from PIL import Image
@@ -30,6 +29,9 @@ _PREPROCESSED = 32
 
 Features = torch.Tensor | list[torch.Tensor]
 """Rows of a tensor, or a list of tensors, depending on the family."""
+Tensors = dict[str, torch.Tensor]
+_Preprocessed = tuple[PromptImage, Tensors, str]
+"""An image, its tensors from the processor, and the tokens that stand for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +39,14 @@ class ImageFeatures:
     """The vision features of one image."""
 
     pixel_hash: str
-    size: tuple[int, int]  # width and height, as given to the processor
     placeholder: str  # the tokens that stand for it
-    tensors: dict[str, torch.Tensor]  # what else its prompt needs, such as image_grid_thw
+    tensors: Tensors  # what else its prompt needs, such as image_grid_thw
     features: Features
 
     @property
     def nbytes(self) -> int:
         """Bytes of the features."""
         return sum(part.nbytes for part in self.features)
-
-
-@dataclass(frozen=True, slots=True)
-class _Preprocessed:
-    """One image as the processor prepares it."""
-
-    image: Image.Image
-    tensors: dict[str, torch.Tensor]
-    placeholder: str
 
 
 class VisionCache:
@@ -67,8 +59,6 @@ class VisionCache:
         self._parameters = frozenset(inspect.signature(model.forward).parameters)
         self._cached: OrderedDict[str, ImageFeatures] = OrderedDict()
         self._bytes = 0
-        self.misses = self.hits = 0
-        """Images that were encoded, and images whose features were reused."""
 
     def get(self, key: str) -> ImageFeatures | None:
         """Return the cached features of the image with this key; None if there are none."""
@@ -82,13 +72,8 @@ class VisionCache:
     @torch.inference_mode()
     def encode(self, images: Sequence[PromptImage]) -> list[ImageFeatures]:
         """Return the features of `images`, which may repeat. Their content becomes the features."""
-        new = {}
-        for image in images:
-            if isinstance(image.content, Image.Image):
-                new[image.key] = image
+        new = {image.key: image for image in images if isinstance(image.content, Image.Image)}
         self._encode(list(new.values()))
-        self.misses += len(new)
-        self.hits += len(images) - len(new)
         features = [image.content for image in images if isinstance(image.content, ImageFeatures)]
         for image, each in zip(images, features, strict=True):
             self._keep(image.key, each)
@@ -107,19 +92,19 @@ class VisionCache:
         done last if a later image fails.
         """
         for start in range(0, len(images), _PREPROCESSED):
-            chosen = images[start : start + _PREPROCESSED]
-            part = [(image, self._preprocess(image.content)) for image in chosen]
+            part = [
+                (image, *self._preprocess(image)) for image in images[start : start + _PREPROCESSED]
+            ]
             part.sort(key=_shape)
             for _, group in groupby(part, key=_shape):
-                stackable = list(group)
-                features = self._stacked_features([inputs for _, inputs in stackable])
-                for (image, _), each in zip(stackable, features, strict=True):
-                    image.content = each
+                self._encode_stacked(list(group))
 
-    def _preprocess(self, image: Any) -> _Preprocessed:
-        made, (placeholder,) = self._processor._process_images([image], **self._options)
-        tensors = {name: value for name, value in made.items() if isinstance(value, torch.Tensor)}
-        return _Preprocessed(image, tensors, placeholder)
+    def _preprocess(self, image: PromptImage) -> tuple[Tensors, str]:
+        """The tensors of an image, and its placeholder."""
+        made, (placeholder,) = self._processor._process_images([image.content], **self._options)
+        return {
+            name: value for name, value in made.items() if isinstance(value, torch.Tensor)
+        }, placeholder
 
     @cached_property
     def _options(self) -> Options:
@@ -137,41 +122,34 @@ class VisionCache:
         # hands on what it does not name, as Pixtral's sizes
         return named | self._parameters if "kwargs" in named else named
 
-    def _stacked_features(self, batch: Sequence[_Preprocessed]) -> list[ImageFeatures]:
-        """The features of images of one shape."""
+    def _encode_stacked(self, batch: Sequence[_Preprocessed]) -> None:
+        """Replace the pixels of images of one shape by features."""
         inputs = {}
-        for name in self._encoder_parameters & batch[0].tensors.keys():
-            value = torch.cat([each.tensors[name] for each in batch]).to(self._model.device)
+        for name in self._encoder_parameters & batch[0][1].keys():
+            value = torch.cat([tensors[name] for _, tensors, _ in batch]).to(self._model.device)
             inputs[name] = value.to(self._model.dtype) if value.is_floating_point() else value
         features = self._model.get_image_features(**inputs, return_dict=True).pooler_output
-        counts = [1] * len(batch)
-        if isinstance(features, torch.Tensor):
-            counts = [len(each.tensors["pixel_values"]) for each in batch]
-        ends = accumulate(counts)
-        return [
-            self._image_features(each, features[end - count : end])
-            for each, count, end in zip(batch, counts, ends, strict=True)
-        ]
-
-    def _image_features(self, image: _Preprocessed, features: Features) -> ImageFeatures:
-        tensors = {
-            name: value
-            for name, value in image.tensors.items()
-            if name in self._parameters and name != "pixel_values"
-        }
-        # copies: a view would keep the features of the whole batch
-        own: Features = (
-            features.clone()
-            if isinstance(features, torch.Tensor)
-            else [part.clone() for part in features]
-        )
-        pixels = image.image
-        return ImageFeatures(pixel_hash(pixels), pixels.size, image.placeholder, tensors, own)
+        end = 0
+        for image, tensors, placeholder in batch:
+            count = len(tensors["pixel_values"]) if isinstance(features, torch.Tensor) else 1
+            part = features[end : end + count]
+            end += count
+            # copies: a view would keep the features of the whole batch
+            own: Features = (
+                part.clone() if isinstance(part, torch.Tensor) else [each.clone() for each in part]
+            )
+            rest = {
+                name: value
+                for name, value in tensors.items()
+                if name in self._parameters and name != "pixel_values"
+            }
+            assert isinstance(image.content, Image.Image), "it is not encoded yet"
+            image.content = ImageFeatures(pixel_hash(image.content), placeholder, rest, own)
 
 
-def _shape(image: tuple[PromptImage, _Preprocessed]) -> tuple[int, ...]:
+def _shape(image: _Preprocessed) -> tuple[int, ...]:
     """The shape that images must share to be stacked."""
-    return tuple(image[1].tensors["pixel_values"].shape[1:])
+    return tuple(image[1]["pixel_values"].shape[1:])
 
 
 def feature_inputs(images: Sequence[ImageFeatures]) -> Inputs:

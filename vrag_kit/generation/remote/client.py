@@ -17,27 +17,12 @@ import openai
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import Reply
 from vrag_kit.generation.remote.providers import Endpoint, JsonObject
-from vrag_kit.generation.remote.secrets import read_secret, resolve_headers
+from vrag_kit.generation.remote.secrets import read_secret
 from vrag_kit.log import logger
 from vrag_kit.types import Failure, Status
 
 RequestFields = Mapping[str, Any]  # Any: what a request's JSON holds
-_STATUSES: tuple[tuple[type[openai.OpenAIError], Status], ...] = (
-    (openai.APITimeoutError, Status.TIMEOUT),
-    (openai.RateLimitError, Status.RATE_LIMITED),
-    (openai.OpenAIError, Status.ERROR),
-)
-"""Class of an error → status of the answer; the first that fits. See `_status` for HTTP 400."""
 _WRONG_KEY = (openai.AuthenticationError, openai.PermissionDeniedError)
-_WRONG_REQUEST = (openai.BadRequestError, openai.UnprocessableEntityError)
-_COUNTS = {
-    "prompt": ["prompt_tokens"],
-    "completion": ["completion_tokens"],
-    "total": ["total_tokens"],
-    "reasoning": ["completion_tokens_details", "reasoning_tokens"],
-    "cached": ["prompt_tokens_details", "cached_tokens"],
-}
-"""Token count of a reply → where the endpoint reports it."""
 _PROBE = [{"role": "user", "content": "Reply with the word: ready"}]
 
 _COOLDOWN = 60.0
@@ -68,24 +53,22 @@ class EndpointClient:
     """A client of one endpoint; its calls may run in several threads."""
 
     def __init__(self, endpoint: Endpoint, where: str, *, timeout: float, retries: int) -> None:
-        """Create a client; `where` ("model 'x'") begins messages, which never show secrets. Secrets
-        are the key, and the values in headers. No redirection is followed, which might take them
-        elsewhere. An answer begins within `timeout` seconds, and is complete within as many more.
+        """Create a client; `where` ("model 'x'") begins messages, which never show the key. No
+        redirection is followed, which might take it elsewhere. An answer begins within `timeout`
+        seconds, and is complete within as many more.
         """
         self.url = endpoint.base_url
         self._endpoint = endpoint
         self._where = where
         self._timeout = timeout
-        secrets = map(read_secret, endpoint.variables)
-        self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
+        self._key = read_secret(endpoint.key)
 
         def limit(response: httpx2.Response) -> None:
             response.stream = _DeadlineStream(response, timeout)
 
         self._client = openai.OpenAI(
             base_url=endpoint.base_url,
-            api_key=(read_secret(endpoint.key) if endpoint.key else "") or "none",
-            default_headers=resolve_headers(endpoint.headers),
+            api_key=self._key or "none",
             max_retries=retries,
             timeout=timeout,
             http_client=openai.DefaultHttpxClient(
@@ -102,14 +85,11 @@ class EndpointClient:
             return parse_completion(self._create(_PROBE, fields), 0)
         except openai.OpenAIError as error:
             reason = self._hopeless(error) or f"{self._failure(error)} at {self.url}."
-            if isinstance(error, _WRONG_REQUEST):
-                reason += (
-                    " The first call is refused: check the model's name as the server knows it; if"
-                    " it is about a field, give the entry another `decoding`, `body` or `server`."
-                )
-            elif not isinstance(getattr(error, "body", None), dict):
-                reason += " Is the server running, and is that its address?"
-            raise VragError(f"{self._where} cannot be asked: {reason}") from None
+            raise VragError(
+                f"{self._where} cannot be asked: {reason} Check that the server runs at that URL,"
+                " and the model's name there; if it is about a field, give the entry another"
+                " `decoding`, `body` or `server`."
+            ) from None
         except ValueError as error:
             what = "does not answer as an OpenAI-compatible endpoint does"
             hint = "Check the URL; it often ends in /v1."
@@ -151,7 +131,7 @@ class EndpointClient:
         """Why every other call would fail too; "" if one might not."""
         message = f"{self.url} says {self._message(error)!r}."
         if isinstance(error, _WRONG_KEY):
-            key = " or ".join(self._endpoint.variables) or "no environment variable"
+            key = self._endpoint.key or "no environment variable"
             return f"the key in {key} is not accepted: {message}"
         if isinstance(error, openai.NotFoundError):
             model = self._endpoint.model
@@ -161,18 +141,19 @@ class EndpointClient:
 
     def _failure(self, error: openai.OpenAIError) -> Failure:
         words = self._message(error)
-        status = next(status for kind, status in _STATUSES if isinstance(error, kind))
-        if status == Status.TIMEOUT:
-            return Failure(status, f"no whole answer within {self._timeout:g} s")
+        if isinstance(error, openai.APITimeoutError):
+            return Failure(Status.TIMEOUT, f"no whole answer within {self._timeout:g} s")
         if not isinstance(error, openai.APIStatusError):
             cause = self._hide(f"{type(error.__cause__).__name__}: {error.__cause__}")[:100]
-            return Failure(status, f"{words} ({cause})" if error.__cause__ else words)
+            return Failure(Status.ERROR, f"{words} ({cause})" if error.__cause__ else words)
         if isinstance(error, openai.BadRequestError):
             reason = f"{error.code} {words}".lower()
             if "content" in reason and ("filter" in reason or "policy" in reason):
                 return Failure(Status.REFUSED, words)
             if "context_length" in reason or "context length" in reason:
                 return Failure(Status.TOO_LONG, words)
+        is_limit = isinstance(error, openai.RateLimitError)
+        status = Status.RATE_LIMITED if is_limit else Status.ERROR
         return Failure(status, f"HTTP {error.status_code}: {words}")
 
     def _message(self, error: openai.OpenAIError) -> str:
@@ -184,10 +165,8 @@ class EndpointClient:
         return self._hide(" ".join(str(words or error).split()))[:200]
 
     def _hide(self, words: str) -> str:
-        """Return text without secrets that can be stored."""
-        for secret in self._secrets:
-            words = words.replace(secret, "…")
-        return _utf8(words)
+        """Return text without the key that can be stored."""
+        return _utf8(words.replace(self._key, "…") if self._key else words)
 
 
 class LoadBalancer:
@@ -204,27 +183,17 @@ class LoadBalancer:
         self._cooling_until: dict[EndpointClient, float] = {}
 
     def probe(self, fields: RequestFields) -> Reply:
-        """Make one short call to each server, and return the reply of one; a server that fails is
-        left out. The reply has no token counts if a server does not report them.
+        """Make one short call to each server, and return the reply of one; it has no token counts
+        if a server does not report them.
 
-        Raises `VragError` if all fail, and if two serve different models.
+        Raises `VragError` if one fails, and if two serve different models.
         """
-        replies, problems = {}, []
-        for client in self._clients:
-            try:
-                replies[client] = client.probe(fields)
-            except VragError as error:
-                problems.append(str(error))
-        if not replies:
-            raise VragError(" ".join(problems))
-        for problem in problems:
-            logger.info(f"note: {problem} It is left out.")
-        served = sorted({reply.fields.get("served", "") for reply in replies.values()})
+        replies = [client.probe(fields) for client in self._clients]
+        served = sorted({reply.fields.get("served", "") for reply in replies})
         if len(served) > 1:
             found, expected = " and ".join(served), "one model, or entries with a `name`"
             raise VragError(f"{self._where}: found servers of {found}; expected {expected}.")
-        self._clients = list(replies)
-        return min(replies.values(), key=lambda reply: bool(reply.tokens))
+        return min(replies, key=lambda reply: bool(reply.tokens))
 
     def complete(
         self, messages: Sequence[RequestFields], fields: RequestFields, max_tokens: int
@@ -277,18 +246,19 @@ def _count_tokens(usage: object) -> dict[str, int]:
     """The token counts that the endpoint reports. Reasoning tokens are part of the completion, even
     where the endpoint omits them there, and cached tokens are part of the prompt.
     """
-    counts = {name: _whole_number(usage, *path) for name, path in _COUNTS.items()}
-    found = {name: count for name, count in counts.items() if count is not None}
-    total = found.pop("total", 0)
+    if not isinstance(usage, dict):
+        return {}
+    counts = {
+        "prompt": usage.get("prompt_tokens"),
+        "completion": usage.get("completion_tokens"),
+        "reasoning": (usage.get("completion_tokens_details") or {}).get("reasoning_tokens"),
+        "cached": (usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
+    }
+    found = {name: count for name, count in counts.items() if isinstance(count, int)}
     if not {"prompt", "completion"} <= found.keys():
         return {}
-    return {**found, "completion": max(found["completion"], total - found["prompt"])}
-
-
-def _whole_number(found: Any, *path: str) -> int | None:  # Any: what JSON holds
-    for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, int) else None
+    rest = (usage.get("total_tokens") or 0) - found["prompt"]
+    return {**found, "completion": max(found["completion"], rest)}
 
 
 def _text(content: object) -> str | None:

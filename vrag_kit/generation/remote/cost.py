@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from vrag_kit.generation.generators import CostEstimate, Size, iter_images, prompt_text
 from vrag_kit.generation.remote.providers import Endpoint
 from vrag_kit.log import format_duration
-from vrag_kit.types import LazyImage, Prompt
+from vrag_kit.types import Prompt
 
 ANSWER_TOKENS = 64
 """Tokens of an answer that estimates assume."""
@@ -49,75 +50,39 @@ def estimate_endpoint_cost(
     four characters a token; an answer takes `ANSWER_TOKENS` and the expected reasoning tokens, at
     most `max_tokens`; a call takes `CALL_SECONDS`.
     """
-
-    def count(part: str | LazyImage) -> int:
-        if isinstance(part, str):
-            return len(part) // 4
-        if endpoint.image_tokens is None:
-            return 0
-        return image_tokens(endpoint.image_tokens, sizes[part.where])
-
     images = list(iter_images(prompts))
     calls = len(prompts)
-    text_tokens = sum(len(prompt_text(prompt)) // 4 + 8 for prompt in prompts)
-    tokens = {
-        "prompt": text_tokens + sum(map(count, images)),
-        "completion": calls * min(max_tokens, ANSWER_TOKENS + endpoint.expected_reasoning_tokens),
-    }
-    hours = calls * CALL_SECONDS / concurrency / 3600
-    cost = None
+    prompt_tokens = sum(len(prompt_text(prompt)) // 4 + 8 for prompt in prompts)
     notes = []
     uncounted = ""
-    if images and endpoint.image_tokens is None:
+    if endpoint.image_tokens is not None:
+        rule = endpoint.image_tokens
+        prompt_tokens += sum(image_tokens(rule, sizes[image.where]) for image in images)
+    elif images:
         notes.append("tokens are those of the text alone: no rule for images is known here")
         uncounted = "pictures"
+    answer_tokens = calls * min(max_tokens, ANSWER_TOKENS + endpoint.expected_reasoning_tokens)
+    cost = None
     if endpoint.prices is not None:
         prices = Prices(*endpoint.prices)
-        cost = prices.cost(tokens)
-        most = prices.cost({**tokens, "completion": calls * max_tokens})
-        least = prices.cost({**tokens, "cached": cached_prompt_tokens(prompts, count)})
-        stop = "no max_cost stops it" if max_cost is None else f"stops at max_cost {max_cost:g}"
-        quantifier = "at least" if uncounted else "about"
+        cost = prices.cost({"prompt": prompt_tokens, "completion": answer_tokens})
+        most = prices.cost({"prompt": prompt_tokens, "completion": calls * max_tokens})
+        about = "at least" if uncounted else "about"
         notes.append(
-            f"{quantifier} {cost:,.2f} US dollars at {prices.prompt:g}"
-            f" for a million tokens of prompt and {prices.answer:g} of answer; {most:,.2f} if every"
-            f" answer reaches the limit; {stop}"
+            f"{about} {cost:,.2f} US dollars at {prices.prompt:g} for a million tokens of prompt"
+            f" and {prices.answer:g} of answer; {most:,.2f} if every answer reaches the limit;"
+            f" max_cost is {max_cost}"
         )
-        if least < cost:
-            notes.append(f"{least:,.2f} if the provider caches what prompts share")
     elif endpoint.key:
         notes.append("no price is known for this model: add `prices` to its entry for a cap")
         uncounted = "calls"
+    hours = calls * CALL_SECONDS / concurrency / 3600
     duration = format_duration(3600 * hours)
     notes.append(f"about {duration} if a call takes {CALL_SECONDS} seconds, {concurrency} at once")
-    return CostEstimate(
-        calls=calls,
-        images=len(images),
-        tokens=tokens["prompt"],
-        notes=tuple(notes),
-        cost=cost,
-        uncounted=uncounted,
-        answer_tokens=tokens["completion"],
-        hours=hours,
+    estimate = CostEstimate(
+        calls=calls, images=len(images), tokens=prompt_tokens, answer_tokens=answer_tokens
     )
-
-
-def cached_prompt_tokens(prompts: Iterable[Prompt], count: Callable[[str | LazyImage], int]) -> int:
-    """Return the prompt tokens that an endpoint can read from its cache at most. They are the texts
-    and images of prefixes that prompts share, counted once less than they occur: of 1-in-3 and
-    1-in-5 all images of the first. This holds for any order of calls.
-    """
-    seen: set[int] = set()
-    shared = 0
-    for prompt in prompts:
-        prefix = 0
-        for message in prompt:
-            for part in message.parts:
-                content = part if isinstance(part, str) else (part.where,)
-                prefix = hash((prefix, message.role, content))
-                shared += count(part) if prefix in seen else 0
-                seen.add(prefix)
-    return shared
+    return replace(estimate, notes=tuple(notes), cost=cost, uncounted=uncounted, hours=hours)
 
 
 def image_tokens(rule: str, size: Size) -> int:

@@ -87,9 +87,6 @@ class EndpointGenerator(Generator):
         self._failed_in_a_row = 0
         self._answered = False
 
-    def __repr__(self) -> str:
-        return f"EndpointGenerator({self.name} at {self._urls}, {self.concurrency} calls at once)"
-
     def cost(self, tokens: Mapping[str, int]) -> float:
         """Return the US dollars for tokens of prompt (some may be `cached`) and completion. Returns
         0 if no price is known.
@@ -111,13 +108,12 @@ class EndpointGenerator(Generator):
 
     def missing(self) -> str:
         """Return what this machine lacks to query the model; "" if nothing."""
-        for name in self._endpoint.variables:
-            key = read_secret(name)
-            if not key:
-                where = f"the key for {self._urls} is not in the environment"
-                return f"{where}. Set it with `export {name}=…`"
-            if not (key.isascii() and key.isprintable()):
-                return f"the key in {name} contains invalid characters. Copy it again"
+        name, key = self._endpoint.key, read_secret(self._endpoint.key)
+        if name and not key:
+            where = f"the key for {self._urls} is not in the environment"
+            return f"{where}. Set it with `export {name}=…`"
+        if not (key.isascii() and key.isprintable()):
+            return f"the key in {name} contains invalid characters. Copy it again"
         return ""
 
     def prepare(self) -> None:

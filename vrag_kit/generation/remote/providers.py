@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ from pydantic import Field
 from vrag_kit.checkpoints import Options
 from vrag_kit.config import GREEDY, Count, Dollars, EntryOptions, Natural
 from vrag_kit.errors import VragError
-from vrag_kit.generation.remote.secrets import check_secrets, variables_in
+from vrag_kit.generation.remote.secrets import check_secrets
 
 JsonObject = dict[str, Any]  # Any: what JSON holds
 _DATA = json.loads((Path(__file__).parent / "endpoints.json").read_text(encoding="utf-8"))
@@ -42,7 +42,7 @@ _GREEDY = {
 
 class EndpointOptions(EntryOptions):
     """Options of an entry whose model is behind an endpoint. Answers do not depend on
-    `concurrency`, `timeout`, `retries`, `key`, `headers`, `prices` and `max_cost`.
+    `concurrency`, `timeout`, `retries`, `key`, `prices` and `max_cost`.
     """
 
     concurrency: Count | None = None
@@ -61,10 +61,6 @@ class EndpointOptions(EntryOptions):
     )
     body: JsonObject = Field({}, repr=False, description="a mapping of fields")
     """Fields sent with every request."""
-    headers: dict[str, str] = Field(
-        {}, repr=False, description="a mapping of texts, such as {X-Token: $NAME}"
-    )
-    """Headers sent with every request: `$NAME` stands for an environment variable."""
     headroom: Natural | None = None
     """Tokens for reasoning, on top of an answer's."""
     prices: Annotated[tuple[Dollars, ...], Field(strict=False)] | None = Field(
@@ -97,7 +93,6 @@ class Endpoint:
     """Sampling fields when nothing is sent; None if only the server knows them."""
     body: Options = field(default_factory=dict)
     """Fields sent with every request."""
-    headers: Mapping[str, str] = field(default_factory=dict)
     reasoning_tokens: int = 0
     """Tokens for reasoning, on top of an answer's."""
     expected_reasoning_tokens: int = 0
@@ -106,12 +101,6 @@ class Endpoint:
     """See `EndpointOptions.prices`; None if they are not known."""
     image_tokens: str | None = None
     """The rule by which estimates count image tokens."""
-
-    @property
-    def variables(self) -> list[str]:
-        """The environment variables that hold its key and its headers' values."""
-        named = [*([self.key] if self.key else []), *variables_in(self.headers)]
-        return list(dict.fromkeys(named))
 
 
 def find_endpoints(spec: str, options: EndpointOptions) -> tuple[Endpoint, ...]:
@@ -123,7 +112,7 @@ def find_endpoints(spec: str, options: EndpointOptions) -> tuple[Endpoint, ...]:
     no price is known.
     """
     where = f"model {spec!r}"
-    check_secrets(where, options.body, options.headers)
+    check_secrets(where, options.body)
     model, place = (part.strip() for part in spec.rsplit("@", 1))
     places = [place]
     if place.startswith("["):
@@ -162,7 +151,7 @@ def _endpoint(model: str, place: str, options: EndpointOptions, where: str) -> E
     given = {"key": options.key, "prices": options.prices, "reasoning_tokens": options.headroom}
     facts |= {name: value for name, value in given.items() if value is not None}
     facts["body"] = {**facts.get("body", {}), **options.body}
-    endpoint = Endpoint(model=model, headers=options.headers, **facts)
+    endpoint = Endpoint(model=model, **facts)
     ours = {*endpoint.sampling_fields, endpoint.max_tokens_field, *_RESERVED}
     if taken := sorted(ours & endpoint.body.keys()):
         raise VragError(
@@ -220,17 +209,14 @@ def _checkpoint_defaults(model: str, where: str) -> JsonObject:
 
 
 def _generation_config(model: str) -> JsonObject:
-    """The generation_config.json of a folder, or of a name on the hub, whose cache comes first.
-    Raises OSError or ValueError without one.
+    """The generation_config.json of a folder, or of a name on the hub. Raises OSError or ValueError
+    without one.
     """
     name = "generation_config.json"
     path = Path(model) / name
     if not Path(model).is_dir():
-        from huggingface_hub import hf_hub_download, try_to_load_from_cache
+        from huggingface_hub import hf_hub_download
 
-        if model.count("/") != 1:
-            raise ValueError("a name on the hub is <owner>/<name>")
-        cached = try_to_load_from_cache(model, name)
-        path = Path(str(cached or hf_hub_download(model, name, etag_timeout=_HUB_TIMEOUT)))
+        path = Path(hf_hub_download(model, name, etag_timeout=_HUB_TIMEOUT))
     stated = json.loads(path.read_text(encoding="utf-8"))
     return {name: value for name, value in stated.items() if value is not None}

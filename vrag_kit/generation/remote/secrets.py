@@ -1,5 +1,5 @@
-"""Secrets in endpoint headers, whose values come from environment variables. Other fields of an
-entry are stored with every answer, and are therefore checked for secrets.
+"""Secrets stay in environment variables: fields of an entry are stored with every answer, and are
+therefore checked for secrets.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping
 from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 
-_VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
-_HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _NAMES = ("token", "secret", "password", "passwd", "authorization", "apikey", "accesskey")
 """Ends of the names of fields that hold a secret, their letters alone."""
 _FORMS = re.compile(
@@ -24,40 +22,21 @@ _RANDOM = re.compile(r"^\S*?(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{20,}\S*$")
 """Twenty letters and digits in a row, as in no word and no name of a model."""
 
 
-def check_secrets(where: str, body: Options, headers: Mapping[str, str]) -> None:
-    """Raise `VragError` for a header or a field of `body` that looks like a secret, and for a
-    header that cannot be sent. The message shows no value.
-    """
-    found = ""
+def check_secrets(where: str, body: Options) -> None:
+    """Raise `VragError` for a field of `body` that looks like a secret; its value is not shown."""
     for path, text in _texts(body, "body"):
-        if _looks_secret(path, text):
-            found = f"{path}: found what looks like a secret, which would be stored with answers"
-    for name, text in headers.items():
-        rest = _VARIABLE.sub("", text)
-        if not (_HEADER.fullmatch(name) and text.isascii() and text.isprintable()) or "$" in rest:
-            found = f"headers, {name}: found what no header can hold"
-        elif _looks_secret(name if rest == text else "", rest):
-            found = f"headers, {name}: found what looks like a secret"
-    if found:
-        raise VragError(f"{where}, {found}; expected a variable, `headers: {{X-Token: $NAME}}`.")
+        letters = re.sub("[^a-z]", "", path.lower())
+        is_named = letters.endswith(_NAMES) and text[:1] not in ("", "<")  # a token, such as </s>
+        if is_named or _FORMS.search(text) or _RANDOM.match(text):
+            raise VragError(
+                f"{where}, {path}: found what looks like a secret, which would be stored with"
+                " answers; expected the name of an environment variable as `key`."
+            )
 
 
-def variables_in(headers: Mapping[str, str]) -> list[str]:
-    """Return the environment variables that headers name."""
-    return _VARIABLE.findall(" ".join(headers.values()))
-
-
-def resolve_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers with the values of their environment variables."""
-    return {
-        name: _VARIABLE.sub(lambda found: read_secret(found[1]), text)
-        for name, text in headers.items()
-    }
-
-
-def read_secret(variable: str) -> str:
-    """Return the value of an environment variable; "" if it is not set."""
-    return os.environ.get(variable, "").strip()
+def read_secret(variable: str | None) -> str:
+    """Return the value of an environment variable; "" if it is not set, or there is none."""
+    return os.environ.get(variable or "", "").strip()
 
 
 def refuse_password(spec: str) -> None:
@@ -67,8 +46,7 @@ def refuse_password(spec: str) -> None:
     if shown != spec:
         raise VragError(
             f"model {shown!r}: found a user name, a password or a query in its address, which is"
-            " stored; expected the name of an environment variable as `key`, or"
-            " `headers: {Authorization: Bearer $NAME}`."
+            " stored; expected the name of an environment variable as `key`."
         )
 
 
@@ -82,9 +60,3 @@ def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
             yield from _texts(each, path)
     elif isinstance(value, str):
         yield path, value
-
-
-def _looks_secret(path: str, value: str) -> bool:
-    if re.sub("[^a-z]", "", path.lower()).endswith(_NAMES) and value and value[0] != "<":
-        return True  # unlike a model's own token, such as </s>
-    return bool(_FORMS.search(value) or _RANDOM.match(value))
