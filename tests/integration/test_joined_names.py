@@ -23,8 +23,9 @@ ROOMS = ("analysis", "benchmarks", "building", "fetching", "judging", "retrieval
 CHECKED = {
     "benchmarks/datasets/visual_rag.py": {"doc_id", "folder"},  # by the model `VisualRow`
     "benchmarks/datasets/crag_mm_index.py": {"row.image"},  # by the model `Entry`
-    "fetching/image_folder.py": {"name"},  # by is_image_name
-    "fetching/validate.py": {"name", "species"},  # the first row without one that leaves
+    "fetching/archives.py": {"file"},  # by `escapes_folder`, and without its folder
+    "fetching/extract.py": {"name"},  # by is_image_name
+    "fetching/image_folder.py": {"name"},  # likewise
     "files.py": {"name"},  # `safe_join` itself
     "retrieval/encoders/loading.py": {"base", "name"},  # by `escapes_folder`; else a name
 }
@@ -39,6 +40,7 @@ OURS = {
         "name",
     },
     "benchmarks/datasets/pages.py": {"images[0]"},
+    "fetching/downloads.py": {"name"},
     "benchmarks/image_cache.py": {
         "f'.{name}.{os.getpid()}.part'",
         "f'{files_version(files, what)}.json'",

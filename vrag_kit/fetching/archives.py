@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import io
-import re
 import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from indexed_gzip import ZranError
+
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.http import RangeReader
-from vrag_kit.fetching.image_folder import FetchReport, write_atomically
-from vrag_kit.fetching.resumable_tar import ResumePoint, read_members
-from vrag_kit.files import escapes_folder, lock_folder
+from vrag_kit.fetching.image_folder import FetchReport, image_folder, write_atomically
+from vrag_kit.files import escapes_folder
 from vrag_kit.log import progress
 from vrag_kit.types import Json
 
-_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, NotImplementedError, EOFError)
+_DAMAGED = (
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, ZranError),
+    *(NotImplementedError, EOFError, io.UnsupportedOperation),
+)
 """Exceptions that reading a truncated or damaged archive raises."""
 _CHUNK = 1 << 18
 MB = 1_000_000
@@ -39,13 +43,8 @@ class Archive:
     version: Json  # name, size and time or tag
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A regular file of an archive; iterate over `chunks` before the next member."""
-
-    name: str
-    size: int
-    chunks: Iterator[bytes]
+Member = tuple[str, int, Callable[[], IO[bytes] | None]]
+"""(name, bytes, a function that opens it) of a regular file of an archive."""
 
 
 @contextmanager
@@ -55,67 +54,37 @@ def open_archive(source: Path | str) -> Iterator[Archive]:
     Raises `VragError` if it cannot be read, and for what reading a truncated or damaged
     archive raises; no message contains what may be a password or key.
     """
-    address = str(source)
     with ExitStack() as stack:
-        if "://" in address:
-            remote = stack.enter_context(RangeReader(address))
+        if "://" in str(source):
+            remote = stack.enter_context(RangeReader(str(source)))
             version = {"name": remote.name, **asdict(remote.version)}
             file = stack.enter_context(io.BufferedReader(remote))
             archive = Archive(file, remote.name, version)
         else:
-            archive = _open_local(address)
+            archive = _open_local(Path(source).expanduser())
             stack.enter_context(archive.file)
         try:
             yield archive
         except _DAMAGED as error:
+            if isinstance(error, ZranError) and error.__cause__ is not None:
+                raise error.__cause__ from None  # it came up from reading the file itself
             raise VragError(
-                f"{archive.name}: cut off or damaged ({error}). What was extracted stays; download"
-                " the archive again."
+                f"{archive.name}: cut off, damaged, or no such archive"
+                f" ({str(error).partition(chr(10))[0]}). What was extracted stays; download the"
+                " archive again."
             ) from error
 
 
-def _open_local(address: str) -> Archive:
-    path = Path(address).expanduser()
+def _open_local(path: Path) -> Archive:
     try:
-        file = path.open("rb", buffering=0)
+        file, status = path.open("rb", buffering=0), path.stat()
     except OSError as error:
-        shown = re.sub(r"^/*[^/:]*:[^/]*@", "", address.partition("?")[0])
         raise VragError(
-            f"archive {shown}: cannot be read ({error.strerror}). Give the path of the archive, or"
+            f"archive {path}: cannot be read ({error.strerror}). Give the path of the archive, or"
             " its URL."
         ) from error
-    status = path.stat()
     version = {"name": str(path.resolve()), "size": status.st_size, "modified": status.st_mtime_ns}
     return Archive(file, str(path), version)
-
-
-def iter_members(archive: Archive, page: str) -> Iterator[Member]:
-    """Yield the regular files of an archive, in order, with a progress bar.
-
-    Raises `VragError` for anything but an archive; for a web page, its message says to
-    download the archive from `page`.
-    """
-    file = archive.file
-    head = file.read(512)
-    file.seek(0)
-    if head.startswith(b"\x1f\x8b"):
-        members = _of_tar_gz(archive)
-    elif head.startswith(b"PK"):
-        members = _of_zip(file)
-    elif head[257:262] == b"ustar":
-        members = _of_tar(file)
-    else:
-        hint = "Download it again, and give the file."
-        if head.lstrip()[:1] == b"<":
-            hint = f"It is a web page: download the archive from {page} in a browser."
-        raise VragError(
-            f"{archive.name}: no archive that can be read (it begins with {head[:12]!r}); expected"
-            f" .zip, .tar.gz or .tar. {hint}"
-        )
-    with progress(f"reading {Path(archive.name).name}", archive.version["size"] // MB, "MB") as bar:
-        for member in members:
-            bar.update(max(0, file.tell() // MB - bar.n))
-            yield member
 
 
 def copy_files(source: Path | str, to: Path, patterns: Sequence[str], page: str) -> FetchReport:
@@ -128,11 +97,11 @@ def copy_files(source: Path | str, to: Path, patterns: Sequence[str], page: str)
     web page, its message names `page`.
     """
     folder = Path(source).expanduser()
-    with lock_folder(to, "fetching files"):
+    with image_folder(to):
         if folder.is_dir():
             return _copy_members(str(folder), _of_folder(folder), to, patterns)
         with open_archive(source) as archive:
-            return _copy_members(archive.name, iter_members(archive, page), to, patterns)
+            return _copy_members(archive.name, _of_archive(archive, page), to, patterns)
 
 
 def _copy_members(
@@ -142,62 +111,60 @@ def _copy_members(
     refused: list[str] = []
     copied: dict[str, str] = {}
     folders = {PurePosixPath(each).name: PurePosixPath(each).parent for each in patterns}
-    for member in members:
-        path = PurePosixPath(member.name)
-        folder = next((folders[each] for each in folders if fnmatch(path.name.lower(), each)), None)
-        if folder is None or path.name.startswith("."):
+    for member, size, open_member in members:
+        file = PurePosixPath(member).name
+        folder = next((folders[each] for each in folders if fnmatch(file.lower(), each)), None)
+        if folder is None or file.startswith("."):
             continue
-        if escapes_folder(member.name):
-            refused.append(f"{member.name}: its name points outside the folder")
+        if escapes_folder(member) or file in copied:
+            found = f"{name} holds also {copied[file]}" if file in copied else "points outside"
+            refused.append(f"{member}: {found}")
             continue
-        if path.name in copied:
-            refused.append(f"{member.name}: {name} holds also {copied[path.name]}")
-            continue
-        copied[path.name] = member.name
-        target = to / folder / path.name
-        if target.is_file() and target.stat().st_size == member.size:
+        copied[file] = member
+        target = to / folder / file
+        if target.is_file() and target.stat().st_size == size:
             had += 1
-        else:
-            write_atomically(target, member.chunks)
+            continue
+        if stream := open_member():
+            with stream:
+                write_atomically(target, iter(partial(stream.read, _CHUNK), b""))
     if not copied:
         raise VragError(f"{name}: no files in it that match {', '.join(patterns)}.")
-    fetched = len(copied) - had
-    return FetchReport(wanted=len(copied), had=had, fetched=fetched, refused=tuple(refused))
+    return FetchReport(wanted=len(copied), had=had, refused=refused)
+
+
+def _of_archive(archive: Archive, page: str) -> Iterator[Member]:
+    """The regular files of an archive, in order, with a progress bar."""
+    file = archive.file
+    head = file.read(512)
+    file.seek(0)
+    if head.lstrip().startswith(b"<"):
+        raise VragError(
+            f"{archive.name}: found a web page; expected .zip, .tar.gz or .tar. Download the"
+            f" archive from {page} in a browser, and give the file."
+        )
+    members = _of_zip(file) if head.startswith(b"PK") else _of_tar(file)
+    with progress(f"reading {Path(archive.name).name}", archive.version["size"] // MB, "MB") as bar:
+        for member in members:
+            bar.update(max(0, file.tell() // MB - bar.n))
+            yield member
 
 
 def _of_folder(folder: Path) -> Iterator[Member]:
     for path in sorted([*folder.glob("*"), *folder.glob("data/*")]):
         if path.is_file():
-            with path.open("rb") as file:
-                name = path.relative_to(folder).as_posix()
-                yield Member(name, path.stat().st_size, _iter_chunks(file))
-
-
-def _of_tar_gz(archive: Archive) -> Iterator[Member]:
-    for info, chunks in read_members(archive.file, archive.name, ResumePoint(), lambda _: None):
-        if info.isreg():
-            yield Member(info.name, info.size, chunks())
+            yield path.name, path.stat().st_size, partial(io.FileIO, path)
 
 
 def _of_zip(file: IO[bytes]) -> Iterator[Member]:
     with zipfile.ZipFile(file) as opened:
         for info in opened.infolist():
             if not info.is_dir() and not stat.S_ISLNK(info.external_attr >> 16):
-                yield Member(info.filename, info.file_size, _unzip(opened, info))
+                yield info.filename, info.file_size, partial(opened.open, info)
 
 
 def _of_tar(file: IO[bytes]) -> Iterator[Member]:
-    with tarfile.open(fileobj=file, mode="r:") as opened:
+    with tarfile.open(fileobj=file) as opened:
         for info in opened:
-            stream = opened.extractfile(info) if info.isreg() else None
-            if stream is not None:
-                yield Member(info.name, info.size, _iter_chunks(stream))
-
-
-def _unzip(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
-    with opened.open(info) as stream:
-        yield from _iter_chunks(stream)
-
-
-def _iter_chunks(stream: IO[bytes]) -> Iterator[bytes]:
-    return iter(lambda: stream.read(_CHUNK), b"")
+            if info.isreg():
+                yield info.name, info.size, partial(opened.extractfile, info)

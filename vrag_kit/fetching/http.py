@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import io
 import logging
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from ssl import SSLContext
+from functools import partial
 from typing import TypeVar
 
 import httpx2
@@ -44,49 +42,39 @@ class FileVersion:
     """Identifies one version of a remote file."""
 
     size: int
-    etag: str = ""  # "" if the server sends none
-    modified: str = ""  # the Last-Modified header
-
-    def matches(self, other: FileVersion) -> bool:
-        """Return whether the versions may be equal: equal sizes, and equal tags and times if both
-        have one.
-        """
-        same_tag = self.etag == other.etag or not (self.etag and other.etag)
-        same_time = self.modified == other.modified or not (self.modified and other.modified)
-        return self.size == other.size and same_tag and same_time
-
-    def __str__(self) -> str:
-        return ", ".join(filter(None, [f"{self.size:,} bytes", self.etag, self.modified]))
+    etag: str  # "" if the server sends none
+    modified: str  # the Last-Modified header, likewise
 
 
 class RangeReader(io.RawIOBase):
     """A read-only, seekable file over HTTP; use it in a `with` block or close it.
 
-    A broken connection is reopened at the current position (Range). A server without Range
-    support sends the file from the beginning, and the bytes before the position are skipped.
-    Raises `VragError` if the file is missing, unreachable, of unknown size, or replaced by
-    another version, and if `PAUSES` retries in a row bring no byte. No message contains what
-    follows a "?" in the URL, which may be a key.
+    A broken connection is reopened at the current position (Range). Raises `VragError` if the file
+    is missing, unreachable, of unknown size, or replaced by another version, if the server does not
+    support Range, and if `PAUSES` retries in a row bring no byte. No message contains what follows
+    a "?" in the URL, which may be a key.
     """
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        self._client = new_client(AGENT)
-        self._response: httpx2.Response | None = None
         self.name = _name_without_secrets(url)
+        self._client = new_client(AGENT)
         self._url = url
+        self._response: httpx2.Response | None = None
         self._chunks: Iterator[bytes] = iter(())
         self._position = 0
         self._window = bytearray()  # the bytes that were received last, before `_end`
         self._end = 0
-        self.version = retry(self._read_version, self.name, PAUSES)
+        head = retry(partial(self._request, "bytes=0-0"), self.name, PAUSES)
+        head.close()
+        self.version = _version(head, self.name)
 
     def readable(self) -> bool:
         """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Return True, whether or not the server supports Range."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
@@ -119,61 +107,44 @@ class RangeReader(io.RawIOBase):
         self._client.close()
         super().close()
 
-    def _read_version(self) -> FileVersion:
-        try:
-            with closing(self._request({"Range": "bytes=0-0"})) as response:
-                return _parse_head(response, self.name)[0]
-        except httpx2.ConnectError as error:
-            raise VragError(
-                f"{self.name}: the server cannot be reached ({_describe(error)}). Check the"
-                " address and the network."
-            ) from None
-
     def _receive(self) -> None:
-        """Receive bytes until the window holds the one at the position."""
+        """Append bytes to the window, beginning with the one at the position."""
         try:
             if self._response is None or self._position != self._end:
                 self._connect()
-            while self._end <= self._position:
-                chunk = next(self._chunks, b"")
-                if not chunk:
-                    raise httpx2.ReadError("the server ended it early")
-                if len(self._window) > 2 * WINDOW_BYTES:
-                    del self._window[:-WINDOW_BYTES]
-                self._window += chunk
-                self._end += len(chunk)
+            chunk = next(self._chunks, b"")
+            if not chunk:
+                raise httpx2.ReadError("the server ended it early")
         except httpx2.HTTPError:
             self._disconnect()
             raise
+        if len(self._window) > 2 * WINDOW_BYTES:
+            del self._window[:-WINDOW_BYTES]
+        self._window += chunk
+        self._end += len(chunk)
 
     def _connect(self) -> None:
-        """Open a connection whose next byte is at the position, or before it without Range."""
+        """Open a connection whose next byte is the one at the position."""
         self._disconnect()
-        headers = {}
-        if self._position:
-            tag = self.version.etag if not self.version.etag.startswith("W/") else ""
-            headers = {"Range": f"bytes={self._position}-"}
-            if unchanged := tag or self.version.modified:
-                headers["If-Range"] = unchanged
-        self._response = self._request(headers)
-        version, first = _parse_head(self._response, self.name)
-        if not version.matches(self.version):
+        self._response = self._request(f"bytes={self._position}-")
+        version = _version(self._response, self.name)
+        if version != self.version:
             raise VragError(
                 f"{self.name}: the archive on the server was replaced while it was read (it had"
                 f" {self.version}, now {version})."
             )
-        if first not in (0, self._position):
-            raise httpx2.ReadError(f"asked for bytes from {self._position:,}, got {first:,}")
-        if first < self._position:
-            megabytes = f"{self._position / 1e6:,.1f} MB"
-            logger.info(f"{self.name}: no Range support; reading the first {megabytes} again")
+        if self._position and self._response.status_code != httpx2.codes.PARTIAL_CONTENT:
+            raise VragError(
+                f"{self.name}: the server sends the whole archive only (no Range support)."
+                " Download it by other means, and give the file."
+            )
         self._chunks = self._response.iter_raw()
-        if first != self._end:
+        if self._position != self._end:
             self._window.clear()
-            self._end = first
+            self._end = self._position
 
-    def _request(self, headers: dict[str, str]) -> httpx2.Response:
-        request = self._client.build_request("GET", self._url, headers=headers)
+    def _request(self, byte_range: str) -> httpx2.Response:
+        request = self._client.build_request("GET", self._url, headers={"Range": byte_range})
         response = self._client.send(request, stream=True)
         if not response.is_success:
             response.close()
@@ -204,9 +175,8 @@ def retry(call: Callable[[], T], where: str, pauses: Sequence[float]) -> T:
                     " is still valid."
                 ) from None
             if pause is None:
-                raise TemporaryError(
-                    f"{where}: gave up after {len(pauses) + 1} tries ({reason})."
-                ) from None
+                tries = len(pauses) + 1
+                raise TemporaryError(f"{where}: gave up after {tries} tries ({reason}).") from None
             seconds = max(pause, min(_retry_after(error), LONGEST_WAIT))
         logger.info(f"{where}: {reason}; trying again in {seconds:g} s")
         time.sleep(seconds)
@@ -222,19 +192,11 @@ def new_client(agent: str, check: Callable[[httpx2.Request], None] | None = None
         timeout=TIMEOUT,
         follow_redirects=True,
         headers={"User-Agent": agent, "Accept-Encoding": "identity"},
-        event_hooks={"request": [check] if check else [], "response": [_check_redirect]},
-        verify=_ssl_context(),
+        event_hooks={"request": [check] if check else []},
     )
 
 
-def _check_redirect(response: httpx2.Response) -> None:
-    if response.has_redirect_location:
-        scheme = httpx2.URL(response.headers["Location"]).scheme
-        if scheme not in ("", "http", "https"):
-            response.raise_for_status()
-
-
-def _describe(error: BaseException) -> str:
+def _describe(error: Exception) -> str:
     """Describe an error without a URL, because the server may redirect to one that contains a
     key.
     """
@@ -242,28 +204,23 @@ def _describe(error: BaseException) -> str:
         return f"{error.response.status_code} {error.response.reason_phrase}".strip()
     if isinstance(error, httpx2.RemoteProtocolError):
         return "the server ended it early, or sent no valid HTTP"
-    if isinstance(error, httpx2.InvalidURL):
-        return "a redirect to an invalid address"
     return str(error) or type(error).__name__
 
 
-def _is_temporary(error: BaseException) -> bool:
+def _is_temporary(error: Exception) -> bool:
     if isinstance(error, httpx2.HTTPStatusError):
         return error.response.status_code in RETRY_STATUSES
+    if isinstance(error, httpx2.UnsupportedProtocol):  # a redirect to a file, say
+        return False
     return isinstance(error, httpx2.TransportError)
 
 
-def _retry_after(error: BaseException) -> float:
+def _retry_after(error: Exception) -> float:
     """The seconds that the server asks to wait; 0 if it does not."""
     asked = ""
     if isinstance(error, httpx2.HTTPStatusError):
         asked = error.response.headers.get("Retry-After", "")
     return float(asked) if asked.isdecimal() else 0.0
-
-
-@cache
-def _ssl_context() -> SSLContext:
-    return httpx2.create_ssl_context()
 
 
 def _name_without_secrets(url: str) -> str:
@@ -279,19 +236,12 @@ def _name_without_secrets(url: str) -> str:
     )
 
 
-def _parse_head(response: httpx2.Response, name: str) -> tuple[FileVersion, int]:
-    """The file's version, and the position of the first byte that is sent."""
+def _version(response: httpx2.Response, name: str) -> FileVersion:
     headers = response.headers
-    first = "0"
-    size = headers.get("Content-Length", "")
-    if response.status_code == 206:
-        stated = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", headers.get("Content-Range", "").strip())
-        first, size = stated.groups() if stated else ("0", "")
+    size = headers.get("Content-Range", "").rpartition("/")[2] or headers.get("Content-Length", "")
     if not size.isdecimal():
-        response.close()
         raise VragError(
-            f"{name}: the server does not say how large the archive is (status"
-            f" {response.status_code}). Download it by other means, and give the file."
+            f"{name}: the server does not say how large the archive is. Download it by other"
+            " means, and give the file."
         )
-    version = FileVersion(int(size), headers.get("ETag", ""), headers.get("Last-Modified", ""))
-    return version, int(first)
+    return FileVersion(int(size), headers.get("ETag", ""), headers.get("Last-Modified", ""))

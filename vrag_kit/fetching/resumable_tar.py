@@ -9,22 +9,18 @@ import io
 import struct
 import tarfile
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 from typing import IO
 
-from indexed_gzip import IndexedGzipFile, ZranError
+from indexed_gzip import IndexedGzipFile
 from pydantic import ConfigDict
-
-from vrag_kit.errors import VragError
 
 SPAN_BYTES = 128 << 20
 """Bytes of the archive after which a resume point is recorded …"""
 SPAN_SECONDS = 20.0
 """… or seconds, whichever comes first."""
-_CHUNK = 1 << 18  # bytes of a member that are read at a time
 _SIZES = {"spacing": 1 << 18, "buffer_size": 1 << 20, "readbuf_size": 1 << 16}
 """Bytes between two points where decompression can begin, and of indexed_gzip's buffers."""
 # of an index file of indexed_gzip, as its documentation gives them
@@ -51,39 +47,34 @@ class ResumePoint:
         return int(_POINT.unpack_from(self.index, _HEAD.size)[0]) if self.index else 0
 
 
-Members = Generator[tuple[tarfile.TarInfo, Callable[[], Iterator[bytes]]], None, None]
-"""Yields the header of each member, and a function that yields its content in chunks; call it
-before requesting the next member.
-"""
+Member = tuple[tarfile.TarInfo, Callable[[], bytes]]
+"""A header, and a function that reads the content; call it before requesting the next member."""
 
 
 def read_members(
-    file: IO[bytes], name: str, point: ResumePoint, save: Callable[[ResumePoint], None]
-) -> Members:
+    file: IO[bytes], point: ResumePoint, save: Callable[[ResumePoint], None]
+) -> Generator[Member, None, None]:
     """Yield the members from `point` to the end, and pass resume points to `save`.
 
     `save` gets the position of the first unfinished member, regularly and when reading ends
-    early. Memory does not grow with the archive. Raises `VragError`, naming the archive, if
-    it is not gzip, not a tar, truncated or damaged.
+    early. Memory does not grow with the archive. Raises `tarfile.ReadError` for a file that is no
+    gzip and a tar that is cut off, and what tarfile and indexed_gzip raise for damaged data.
     """
     if not point.offset and (head := file.read(2)) != b"\x1f\x8b":
-        raise VragError(
-            f"{name}: not a gzip file (it begins with {head!r}, expected b'\\x1f\\x8b'). Give the"
-            " .tar.gz archive."
-        )
+        raise tarfile.ReadError(f"no gzip file: it begins with {head!r}, expected b'\\x1f\\x8b'")
     following: ResumePoint | None = point
     while following is not None:
-        following = yield from _read_span(file, name, following, save)
+        following = yield from _read_span(file, following, save)
 
 
 def _read_span(
-    file: IO[bytes], name: str, point: ResumePoint, save: Callable[[ResumePoint], None]
-) -> Generator[tuple[tarfile.TarInfo, Callable[[], Iterator[bytes]]], None, ResumePoint | None]:
+    file: IO[bytes], point: ResumePoint, save: Callable[[ResumePoint], None]
+) -> Generator[Member, None, ResumePoint | None]:
     """Yield members for a while; returns the next span's point, None at the end.
 
     Each span has an index of its own, because one index would grow to gigabytes.
     """
-    with _clear_errors(name), IndexedGzipFile(fileobj=file, **_SIZES) as unpacked:
+    with IndexedGzipFile(fileobj=file, **_SIZES) as unpacked:
         if point.index:
             unpacked.import_index(fileobj=io.BytesIO(point.index))
             unpacked.seek(point.offset)
@@ -95,36 +86,31 @@ def _read_span(
             while (info := tar.next()) is not None:
                 # else one entry for each of the millions would stay
                 tar.members.clear()  # type: ignore[attr-defined]  # missing in typeshed
-                yield info, partial(_iter_chunks, tar, info, name)
+                yield info, partial(_content, tar, info)
                 offset = tar.offset
                 is_time = file.tell() >= end or time.monotonic() >= deadline
                 if is_time and (reached := _resume_point(unpacked, offset)):
                     return reached
-            _check_end(unpacked, tar.offset, name)
+            _check_end(unpacked, tar.offset)
             return None
         finally:
             if reached := _resume_point(unpacked, offset):
                 save(reached)
 
 
-def _iter_chunks(tar: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> Iterator[bytes]:
-    with _clear_errors(name):
-        stream = tar.extractfile(info)
-        while stream is not None and (chunk := stream.read(_CHUNK)):
-            yield chunk
+def _content(tar: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
+    stream = tar.extractfile(info)
+    return stream.read() if stream else b""
 
 
-def _check_end(unpacked: IndexedGzipFile, offset: int, name: str) -> None:
+def _check_end(unpacked: IndexedGzipFile, offset: int) -> None:
     """A tar ends with a block of zeros: without it the archive is cut off, which
     neither gzip nor tar report by themselves.
     """
     unpacked.seek(offset)
     block = unpacked.read(tarfile.BLOCKSIZE)
     if len(block) < tarfile.BLOCKSIZE or any(block):
-        raise VragError(
-            f"{name}: cut off or damaged: the tar has neither a member nor its end mark at byte"
-            f" {offset:,} (uncompressed). Download the archive again."
-        )
+        raise tarfile.ReadError(f"neither a member nor the tar's end mark at byte {offset:,}")
 
 
 def _resume_point(unpacked: IndexedGzipFile, offset: int) -> ResumePoint | None:
@@ -144,19 +130,3 @@ def _resume_point(unpacked: IndexedGzipFile, offset: int) -> ResumePoint | None:
     windows = index[start : start + window * sum(point[3] for point in kept)]
     packed = b"".join(_POINT.pack(*point) for point in kept)
     return ResumePoint(offset, _HEAD.pack(*head[:-1], len(kept)) + packed + windows)
-
-
-@contextmanager
-def _clear_errors(name: str) -> Iterator[None]:
-    """Convert what libraries raise to one `VragError`; an error or an interruption that
-    came up from the file itself passes through.
-    """
-    try:
-        yield
-    except (OSError, EOFError, tarfile.TarError) as error:
-        if isinstance(error, ZranError) and error.__cause__ is not None:
-            raise error.__cause__ from None
-        raise VragError(
-            f"{name}: cut off, damaged, or no .tar.gz ({error}). Compare its size and checksum"
-            " with what its authors publish, or download it again."
-        ) from error

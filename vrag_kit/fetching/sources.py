@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from vrag_kit.benchmarks.datasets.crag_mm import (
@@ -17,13 +17,13 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import MARKS, read_diagnostic, w
 from vrag_kit.benchmarks.datasets.mrag_bench import CORPUS
 from vrag_kit.benchmarks.datasets.visual_rag import read_annotations
 from vrag_kit.benchmarks.images import SUFFIXES
-from vrag_kit.benchmarks.sources import download_from_hub, hub_revision
+from vrag_kit.benchmarks.sources import download_from_hub
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.fetching.archives import copy_files
 from vrag_kit.fetching.downloads import download, download_images
 from vrag_kit.fetching.extract import fetch_images
-from vrag_kit.fetching.http import AGENT
-from vrag_kit.fetching.image_folder import FetchReport, is_image_name, write_atomically
+from vrag_kit.fetching.http import AGENT, new_client
+from vrag_kit.fetching.image_folder import FetchReport, write_atomically
 from vrag_kit.log import logger
 
 
@@ -33,8 +33,7 @@ class Source:
 
     rows: str = ""  # <owner>/<name>@<revision> on the Hugging Face hub
     patterns: tuple[str, ...] = ()  # of its files; the first is that of the questions
-    questions: int = 0  # as MRAG-Suite's Table 1 counts them (column "full")
-    extra: str = ""  # URL of a file of JSON Lines beside
+    extra: str = ""  # URL of a file beside
     by_hand: str = ""  # what the publishers' page has, and where
 
 
@@ -45,31 +44,28 @@ CRAG_MM_PAGE = "https://huggingface.co/crag-mm-2025"
 _CONFIGS = tuple(f"{config}/train-*.parquet" for config in ("queries", "corpus", "qrels"))
 
 
-def _visrag(rows: str, questions: int) -> Source:
-    rows = f"openbmb/VisRAG-Ret-Test-{rows}"
-    return Source(rows=rows, patterns=_CONFIGS, questions=questions)
+def _visrag(rows: str) -> Source:
+    return Source(rows=f"openbmb/VisRAG-Ret-Test-{rows}", patterns=_CONFIGS)
 
 
 _CHARTS = Source(
     rows="ymyang/Chart-MRAG",
     patterns=("*.arrow", "state.json", "dataset_info.json"),
-    questions=4738,
     extra="https://raw.githubusercontent.com/Nomothings/CHARGE/"
     "2b0b16500f3e148b7462bedf4e388ed742375987/text_corpus.jsonl",
 )
 MRAG_BENCH = Source(
     rows="uclanlp/MRAG-Bench@43620fd",
     patterns=("data/*.parquet",),
-    questions=1353,
     by_hand=f"its corpus (3.7 GB): {CORPUS_PAGE}, and then"
     " `vrag fetch mrag-bench --rows '' --corpus ARCHIVE`",
 )
 _WEBQA = "WebQA_train_val.json, imgs.tsv, imgs.lineidx (51 GB): https://github.com/WebQnA/WebQA"
 SOURCES: Mapping[str, Source] = {
-    "visrag-arxiv": _visrag("ArxivQA@00a31fc1e899b5f81d7760eca4907b1a1005865b", 816),
-    "visrag-plot": _visrag("PlotQA@ef953ef8ab6d78ac112dd4cde6acdb2c2692039a", 863),
-    "visrag-slide": _visrag("SlideVQA", 556),
-    "visrag-doc": _visrag("MP-DocVQA@3ebd091c458cf04161f78cd7b12ea101f83e2529", 591),
+    "visrag-arxiv": _visrag("ArxivQA@00a31fc1e899b5f81d7760eca4907b1a1005865b"),
+    "visrag-plot": _visrag("PlotQA@ef953ef8ab6d78ac112dd4cde6acdb2c2692039a"),
+    "visrag-slide": _visrag("SlideVQA"),
+    "visrag-doc": _visrag("MP-DocVQA@3ebd091c458cf04161f78cd7b12ea101f83e2529"),
     "chart-rag": _CHARTS,
     "mrag-bench": MRAG_BENCH,
     "webqa": Source(by_hand=_WEBQA),
@@ -85,13 +81,8 @@ def fetch_visual_rag(annotations: Path | str, archive: Path | str, to: Path | st
     `fetch_images`. Raises `VragError` for unusable annotations, an unreadable archive, and an
     unwritable folder.
     """
-    names: set[str] = set()
-    for where, row, _ in read_annotations(Path(annotations)):
-        for name in row.images:
-            if not is_image_name(name):
-                raise VragError(f"{where}: image {name!r}; expected '<species folder>/<file>'.")
-            names.add(name)
-    return fetch_images(names, archive, to)
+    rows = read_annotations(Path(annotations))
+    return fetch_images(chain.from_iterable(row.images for _, row, _ in rows), archive, to)
 
 
 def fetch_mrag_bench_corpus(archive: str, to: Path) -> FetchReport:
@@ -150,10 +141,8 @@ def _fetch_diagnostic(source: str, rows: Path) -> None:
 def fetch_suite(to: Path, only: Collection[str] = ()) -> bool:
     """Fetch the data sets in `SOURCES` to `to`/<name>; returns whether one of them failed.
 
-    `only` selects some by name. Revision and questions
-    are printed, with the published number if it differs, and sources to fetch by hand. A
-    failure does not end the others; existing files are not fetched again. Raises `VragError`
-    for an unknown name.
+    `only` selects some by name. Sources to fetch by hand are printed. A failure does not end the
+    others; existing files are not fetched again. Raises `VragError` for an unknown name.
     """
     fetched = [name for name, source in SOURCES.items() if source.rows]
     for name in only:
@@ -164,11 +153,13 @@ def fetch_suite(to: Path, only: Collection[str] = ()) -> bool:
             )
     has_failed = False
     for name in only or SOURCES:
-        source = SOURCES[name]
+        source, folder = SOURCES[name], to.expanduser() / name
         try:
             if source.rows:
-                logger.info(f"{name}: {_fetch_source(source, to.expanduser() / name)}")
-        except (VragError, OSError, ValueError) as error:  # pyarrow's are the latter
+                download_from_hub(source.rows, source.patterns, folder)
+                _fetch_extra(source.extra, folder)
+                logger.info(f"{name}: fetched to {folder}")
+        except (VragError, OSError) as error:
             has_failed = True
             logger.info(f"{name}: {error}")
         if source.by_hand and not only:
@@ -176,43 +167,11 @@ def fetch_suite(to: Path, only: Collection[str] = ()) -> bool:
     return has_failed
 
 
-def _fetch_source(source: Source, folder: Path) -> str:
-    """Fetch a data set; returns what it holds."""
-    download_from_hub(source.rows, source.patterns, folder)
-    files = sorted(folder.glob(source.patterns[0]))
-    if not files:
-        raise VragError(f"{source.rows} holds no {source.patterns[0]}; fetch it by hand: {folder}.")
-    count = sum(map(_count_rows, files))
-    revision = hub_revision(folder, files) or "unknown"
-    holds = f"{count:,} questions, revision {revision}, in {folder}"
-    if count != source.questions:
-        holds += f" (MRAG-Suite prints {source.questions:,}: another revision of the data)"
-    if source.extra:
-        lines = _fetch_json_lines(source.extra, folder / PurePosixPath(source.extra).name)
-        holds += f"; {lines:,} sentences"
-    return holds
-
-
-def _count_rows(path: Path) -> int:
-    """Count the rows of a Parquet or Arrow file without reading images."""
-    import pyarrow as pa  # heavy
-    import pyarrow.parquet as pq
-
-    if path.suffix == ".parquet":
-        return int(pq.read_metadata(path).num_rows)
-    with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as batches:
-        return sum(batch.num_rows for batch in batches)
-
-
-def _fetch_json_lines(url: str, path: Path) -> int:
-    """Fetch a file of JSON Lines unless it exists; returns the number of lines."""
-    data = path.read_bytes() if path.is_file() else download(url, allow_private=True)
-    try:
-        lines = [json.loads(line) for line in data.splitlines() if line.strip()]
-    except ValueError as error:
-        raise VragError(f"{url}: found no JSON Lines ({error}).") from error
-    write_atomically(path, [data])
-    return len(lines)
+def _fetch_extra(url: str, folder: Path) -> None:
+    path = folder / PurePosixPath(url).name
+    if url and not path.is_file():
+        with new_client(AGENT) as client:
+            write_atomically(path, [download(url, client)])
 
 
 def fetch_files(source: str, to: Path, patterns: Sequence[str], page: str) -> None:

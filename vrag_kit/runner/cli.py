@@ -235,13 +235,12 @@ def fetch_images(
 
     fetched = fetch_visual_rag(annotations, archive, to)
     print(fetched)
-    if fetched.complete:
-        how_known = ", as far as names and sizes tell" if fetched.by_size else ""
-        print(f"{to} is complete{how_known}")
+    if not fetched.missing:
+        print(f"{to} is complete")
     else:
         missing = to / "missing.txt"
         print(f"{to} is not complete; {missing} lists all that are missing or damaged")
-    raise typer.Exit(int(not fetched.complete))
+    raise typer.Exit(int(bool(fetched.missing)))
 
 
 @fetch.command("mrag-bench")
@@ -303,9 +302,9 @@ def fetch_crag_mm(
         allow_private=allow_private,
     )
     print(fetched)
-    if not fetched.complete:
+    if fetched.missing:
         print(f"{to / 'images' / 'missing.txt'} lists the images that are missing, with reasons")
-    raise typer.Exit(int(not fetched.complete))
+    raise typer.Exit(int(bool(fetched.missing)))
 
 
 @fetch.command("suite")
