@@ -13,8 +13,8 @@ import pandas as pd
 
 from vrag_kit.config import Hardware
 from vrag_kit.errors import SetupError, VragError, short_repr
-from vrag_kit.generation.ask import (Task, Watch, ask_prompts, stored_answers)
-from vrag_kit.generation.generators import (DryRunGenerator, Generator)
+from vrag_kit.generation.ask import Task, Watch, ask_prompts
+from vrag_kit.generation.generators import Generator
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict
 from vrag_kit.judging.scale import no_reference_failure, query_answers
