@@ -19,7 +19,8 @@ from strip_notebooks import PATHS
 from vrag_kit.checkpoints import shipped_models
 from vrag_kit.errors import RENAMED, VragError, did_you_mean, nearest
 from vrag_kit.generation.conversation import HISTORIES
-from vrag_kit.papers.crag_mm.search import REWRITES
+from vrag_kit.papers.crag_mm.prompts import rewriting_prompts
+from vrag_kit.papers.crag_mm.search import NOT_REWRITTEN
 from vrag_kit.runner.books import read_notebook
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
@@ -163,7 +164,7 @@ def test_what_is_no_notebook_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_an_old_name_leads_to_one_in_use() -> None:
     used = {*DRAWN, *DRAWN_MRAG, *CRAG_MM_EDITIONS, *DRAWN_SUITE, *shipped_models()}
-    used |= {*HISTORIES, *REWRITES, *WEBS}
+    used |= {*HISTORIES, *NOT_REWRITTEN, *rewriting_prompts().templates, *WEBS}
     for path in PATHS:
         for name, default in declared_parameters(path).items():
             used |= {name, *(default if isinstance(default, dict) else ())}

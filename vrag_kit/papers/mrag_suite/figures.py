@@ -5,6 +5,7 @@ against RAGChecker's definitions.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -15,6 +16,7 @@ from matplotlib.lines import Line2D
 
 from vrag_kit.analysis.report_tables import TINY
 from vrag_kit.claims.checking import reference_answers
+from vrag_kit.claims.verdicts import UNPARSED
 from vrag_kit.papers.mrag_suite.modes import ARMS, mode_names
 from vrag_kit.plotting.diagnostics import confusion_plot
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
@@ -107,17 +109,20 @@ def checked_answer(benchmark: Benchmark, answer: pd.Series) -> tuple[Figure, pd.
     for name, of in (("verdict", sheet), ("true_label", answer["true_sheet"] or sheet)):
         scores = of.verdicts[: len(sheet.claims)].ravel()
         table[name] = [_VERDICTS.get(score, "unparsed") for score in scores.tolist()]
-    heads = [Tile(None, "question", query.text), Tile(None, "reference answer", reference)]
-    heads += [document_tile(benchmark, sheet.query_id, each, "document") for each in documents]
+    heads = [Tile(None), Tile(None, "", "reference answer")]
+    for doc_id in documents:
+        tile = document_tile(benchmark, sheet.query_id, doc_id, "document")
+        heads.append(replace(tile, below="a text" * (tile.image is None)))
     rows = {"": heads}
     for claim, verdicts in table.groupby("claim", sort=False):
         tiles = [_verdict_tile(cell) for cell in verdicts.to_dict("records")]
         rows[f"claim {len(rows)}"] = [Tile(None, "", str(claim)), *tiles]
     right = (table["verdict"] == table["true_label"]).sum()
     title = f"the checker is right in {right} of {len(table)} verdicts on one answer"
-    caption = f"""{answer["dataset"]}, model {answer["model"]}, which answered: “{answer["answer"]}”
-    Frames: blue if the reference answer or document entails the claim, red if it contradicts it.
-    The true label follows from the species shown; a document about another species is neutral."""
+    caption = f"""{answer["dataset"]}, model {answer["model"]}. Question: “{query.text}” Answer:
+    “{answer["answer"]}” Reference answer: “{reference}” Frames: blue if the reference answer or the
+    document entails the claim, red if it contradicts it. The true label follows from the species
+    shown; a document about another species is neutral."""
     figure = image_grid(rows, height=1.2, title=title, caption=caption)
     return figure, table.assign(**answer[["dataset", "query_id", "model", "setting"]])
 
@@ -179,13 +184,19 @@ def count_contained(means: pd.DataFrame, source: str) -> str:
     return ", ".join(f"{name} {held} of {n}" for name, held, n in counts.itertuples())
 
 
+_SHORT = {"ENTAILMENT": "entails", "NEUTRAL": "neutral", "CONTRADICTION": "contra-\ndicts"}
+
+
 def checker_plot(counts: pd.DataFrame) -> Figure:
-    """Draws `confusion_counts` about images, a matrix for each mode."""
-    images = counts[counts["evidence_kind"] == "image"].replace("CONTRADICTION", "CONTRA-\nDICTION")
+    """Draws `confusion_counts` about images, a matrix for each mode. "Unparsed" is left out where
+    all verdicts are parsed.
+    """
+    images = counts[counts["evidence_kind"] == "image"]
     right = images.loc[images["true_label"] == images["checker_label"], "n"].sum()
+    drawn = images[(images["checker_label"] != UNPARSED) | (images["n"] > 0)].replace(_SHORT)
     matrices = {
-        ARMS[str(mode)]: part.pivot_table("n", "true_label", "checker_label", sort=False)
-        for mode, part in images.groupby("setting", sort=False)
+        ARMS[str(mode)]: part.pivot_table("n", "true_label", "checker_label", "sum", 0, sort=False)
+        for mode, part in drawn.groupby("setting", sort=False)
     }
     look = {"truth": "True label", "predicted": "Checker's verdict", "unit": "verdicts"}
     title = f"the checker is right in {right:,} of {images['n'].sum():,} verdicts about images"
