@@ -128,8 +128,9 @@ def _entry(row: ChromaRow, lines: dict[str, Json]) -> Document:
     """The document of an image, whose line, entities with their attributes, is added."""
     names, info = (_json(row.metadata.get(key)) for key in ("entities", "info"))
     names = [name for name in (names if isinstance(names, list) else [names]) if name]
-    about = info if isinstance(info, dict) else dict.fromkeys(names, info and {"info": str(info)})
-    entities = [{"entity_name": name, "entity_attributes": about.get(name)} for name in names]
+    if not isinstance(info, dict):  # a text about the entity
+        info = {name: {"info": str(info)} for name in names if info}
+    entities = [{"entity_name": name, "entity_attributes": info.get(name)} for name in names]
     number = int(row.id) if row.id.isdecimal() else row.id
     line: Json = {"index": number, "image": None, "entities": entities}
     line["image_url"] = row.metadata.get("image_url") or ""

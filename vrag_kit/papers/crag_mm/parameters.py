@@ -20,7 +20,7 @@ from vrag_kit.papers.crag_mm.oracles import sample_questions
 from vrag_kit.papers.crag_mm.prompts import load_prompts, rewriting_prompts
 from vrag_kit.papers.crag_mm.search import NOT_REWRITTEN, SearchPipeline, with_mismatched_images
 from vrag_kit.retrieval import cached_service, image_service, text_service
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, DocId, Document
 from vrag_kit.workspace import path as project_path
 
 Parameter = Mapping[str, Any]  # Any: a notebook's parameters have values of any type
@@ -57,7 +57,7 @@ def open_services(
         for folder in folders
     ]
 
-    def documents(source: str) -> dict[str, Any]:
+    def documents(source: str) -> dict[DocId, Document]:
         every = benchmark.corpus.items()
         return {name: each for name, each in every if each.metadata.get("source") == source}
 
