@@ -59,9 +59,3 @@ def test_one_system_stops_far_less_often_than_independent_turns_would() -> None:
     # Claude Sonnet and GPT-5 in Table 5: printed 25.0 and 26.9
     assert round(100 * independent_turns_early_stop((58.7, 6.6, 34.6))) == 44
     assert round(100 * independent_turns_early_stop((70.0, 3.9, 26.1))) == 27
-
-
-def test_an_error_that_is_planted_is_found(checks: pd.DataFrame) -> None:
-    check = "truthfulness, single questions"
-    planted = paper.audit.audit(audits.with_error(TABLES, 8, 2, error=1.0))
-    assert len(found(planted, check)) == len(found(checks, check)) + 1

@@ -8,7 +8,7 @@ import factories
 import pytest
 from factories import judged_arms
 from talking_process import listed
-from talks import entry, make_talks
+from talks import entry
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
@@ -60,13 +60,3 @@ def test_a_budget_adds_up_to_what_is_lost_and_counts_what_corrects_answers() -> 
         "oracle entity and query": 0, NONE: 1,
     }  # fmt: skip
     assert counts.loc[("m", "missing"), "oracle region"] == 1
-
-
-def test_a_sample_has_whole_conversations(tmp_path: Path) -> None:
-    talks = make_talks(tmp_path, {"a": 3, "b": 3, "c": 1})
-    some = paper.oracles.sample_questions(factories.benchmark(talks.queries.values()), 2)
-    groups = set(some.groups.values())
-    assert len(groups) == 2
-    assert list(some.queries) == [name for name in talks.queries if name[0] in groups]
-    whole = factories.benchmark(talks.queries.values())
-    assert paper.oracles.sample_questions(whole, None).queries == talks.queries

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import factories
 import pytest
 import small_index
 from small_index import Small
@@ -28,24 +29,13 @@ def test_a_page_tells_what_names_the_entity_and_has_the_answers_new_words() -> N
         answers=("It lives in Norland.",),
         entity="Talia ensis",
     )
-    page = Document(
-        doc_id="p",
-        text="Talia ensis is a red moth.",
-        metadata={
-            "page_name": "Talia ensis",
-            "page_result": "Talia ensis is a red moth. It lives in Norland.",
-        },
-    )
+    told = {"page_name": "Talia ensis", "page_result": "It is a moth. It lives in Norland."}
+    page = Document(doc_id="p", text="Talia ensis is a red moth.", metadata=told)
     assert answer_in_page(query, page, "It lives in Norland.")
     assert not answer_in_page(query, page, "It lives in Sudmoor.")
-    other = replace(
-        page, metadata={"page_name": "Talia osa", "page_result": "It lives in Norland."}
-    )
+    other = replace(page, metadata={**told, "page_name": "Talia osa"})
     pairs = [(query, page), (query, other)]
-    benchmark = Benchmark(
-        name="b", fingerprint="f", queries={"q": query}, corpus={}, qrels={"q": {}}
-    )
-    judge = TruthfulnessRuleJudge()
+    judge, benchmark = TruthfulnessRuleJudge(), factories.benchmark([query])
     assert page_relevance(judge, benchmark, "snippets")(pairs) == [False, False]
     assert page_relevance(judge, benchmark, "full pages")(pairs) == [True, False]
 

@@ -16,7 +16,6 @@ from scipy import stats
 from talking_process import listed
 from talks import entry
 
-from vrag_kit.analysis import cluster_means
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
@@ -72,25 +71,6 @@ def test_gains_are_paired_by_conversations_and_turns_and_are_in_points() -> None
     }  # fmt: skip
     assert gains.loc["truthfulness", ["n", "n_failed"]].tolist() == [11, 1]
     assert gains.loc["accuracy", ["n", "n_failed"]].tolist() == [33, 3]
-
-
-def test_slices_are_compared_turn_by_turn() -> None:
-    """By hand: with own answers turn 1 of the first conversation is correct; the others stay."""
-    talks = conversations(2)
-    table = judged(talks, "history", none="RWWRMR", generated="RRWRMR")
-    labels = {name: "later" if query.turn else "first" for name, query in talks.queries.items()}
-    rows = {"arm": "history", "by": ["model"], "slices": labels}
-    gains = paper.results.truthfulness_gains(table, talks, ["none"], **rows)
-    found = gains.set_index(["slice", "metric"])["value"].to_dict()
-    assert (found["later", "accuracy"], found["later", "hallucination"]) == (25, -25)
-    assert found["first", "accuracy"] == 0
-    # after early stopping: none (−1 − 1) / 2 and (0 + 1) / 2; generated (1 − 1) / 2 and 1 / 2
-    assert found["later", "truthfulness"] == 50
-    values = paper.conversations.conversation_values(
-        table, talks, metrics=("accuracy",), by=["history"], slices=labels
-    )
-    shares = cluster_means(values, ["metric", "slice", "history"]).set_index(["slice", "history"])
-    assert shares.loc["later", "value"].tolist() == [0.25, 0.5]
 
 
 def test_slices_are_those_that_the_data_annotate_in_the_papers_order() -> None:

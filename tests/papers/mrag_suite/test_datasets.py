@@ -156,9 +156,8 @@ def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path
     assert counts.tolist() == [2, 1, 0, 1, 1, 1, 1, 1, 1, 1.0, "1 groups"]
 
 
-@pytest.mark.parametrize("name", ["one_gpu", "paper"])
-def test_parameter_files_name_the_papers_data_sets_and_domains(name: str) -> None:
-    file = ROOT / "params" / "mrag_suite" / f"{name}.yaml"
+def test_parameter_files_name_the_papers_data_sets_and_domains() -> None:
+    file = ROOT / "params" / "mrag_suite" / "paper.yaml"
     suite = read_parameters(file)["mrag_suite"]
     assert tuple(suite) == paper.datasets.DATASETS
     for dataset, entry in suite.items():
