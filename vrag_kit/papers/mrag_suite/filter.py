@@ -49,11 +49,11 @@ class FilterRules:
     """Parameters of the difficulty filter."""
 
     min_votes: int = 1
-    """Minimum number of models that answer a question correctly in closed book."""
+    """Minimum number of models, at least 1, that answer a question correctly in closed book."""
     min_confidence: float | None = 0.9
-    """A correct answer counts only above this confidence; with None the confidence is ignored."""
+    """A correct answer counts only above this confidence, in [0, 1); None: any counts."""
     drop_share: float = 0.1
-    """Share of each domain that step 2 drops."""
+    """Share of each domain, in [0, 1), that step 2 drops."""
 
 
 def filter_decisions(
