@@ -50,10 +50,9 @@ def load_human_answers(
         f"people: {chosen['participant'].nunique()} chose {len(chosen):,} options; {len(rows):,} of"
         f" them are to be compared, {len(chosen) - len(rows):,} belong to other questions",
     )
-    same = {"benchmark": benchmark.name, "sample": 0, "status": Status.OK.value}
-    same |= dict.fromkeys(["template", "detail", "answer_id"], "")
-    table = pd.DataFrame(rows, columns=[*ANSWER_COLUMNS, "seconds"]).assign(**same)
-    return table.astype({"m": "Int64"})
+    table = pd.DataFrame(rows, columns=[*ANSWER_COLUMNS, "seconds"])
+    table = table.assign(benchmark=benchmark.name, sample=0, status=Status.OK.value)
+    return table.assign(template="", detail="", answer_id="").astype({"m": "Int64"})
 
 
 def inter_rater_agreement(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:

@@ -53,8 +53,9 @@ def compare_to_paper(
 ) -> pd.DataFrame:
     """Builds a notebook's last table, which compares results with the paper: both in one table or,
     on the paper's own data (`data_source`) with its judge, the difference of the means of each cell
-    that both have. Columns: model, setting, k, metric, value, paper, difference, ci_low, ci_high,
-    n, verdict, edition of the data. All in percent and points.
+    that both have, for metrics whose runs it publishes (accuracy, ROUGE). Columns: model, setting,
+    k, metric, value, paper, difference, ci_low, ci_high, n, verdict, edition of the data. All in
+    percent and points.
 
     `results` are `to_percent(mean_scores(judged))`, or `column_means` of ROUGE or of marks; of
     several strata, "all questions" is compared. `paper` is `reported(…)` of one metric. The judge
@@ -76,7 +77,7 @@ def compare_to_paper(
     named = _DETECTORS if metric == "idk_rate" else (metric,)
     results, edition = results[results["metric"].isin(named)], data_source(benchmark).edition
     by_paper = metric == "rouge" or set(judged["judge"]) == {_JUDGE}
-    if not (edition and by_paper):
+    if not (edition and by_paper and metric in _RUN_TABLES):
         return settings_table(_labelled(results), _labelled(paper), same_data=bool(edition))
     cell = [*ARM, *(name for name in ("corpus", "m") if name in results and name in paper)]
     theirs = paper.rename(columns={"model": "paper_model", "value": "paper", "n": "queries"})
@@ -88,12 +89,12 @@ def compare_to_paper(
         paper_model=results["model"].map(PAPER_NAMES),
         asked=results["setting"].mask(best, "top_k"),
     )[[*cell, "metric", "value", "place", "paper_model", "asked"]]
-    cells = _cells(judged, named, cell).rename(columns={"setting": "asked"})
-    table = ours.merge(cells, on=["asked", "metric", *({*cell} - {"setting"})])
+    cells = _cells(judged, METRICS.get(metric, metric), cell).rename(columns={"setting": "asked"})
+    table = ours.merge(cells, on=["asked", *({*cell} - {"setting"})])
     keys = ["paper_model", "setting", "place", *cell[len(ARM) :]]
     table = table.merge(theirs[[*keys, "paper", "queries"]], on=keys)
-    noise = _run_noise(table, (table["value"] + table["paper"]) / 200)
     difference = table["value"] - table["paper"]
+    noise = _run_noise(table, _RUN_TABLES[metric])
     low, high = table["low"] - table["paper"] - noise, table["high"] - table["paper"] + noise
     within = (low >= -margin) & (high <= margin)
     words = np.select([within, (low > 0) | (high < 0)], ["equivalent", "different"], "inconclusive")
@@ -113,43 +114,30 @@ def _labelled(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _cells(judged: pd.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
-    """Of each cell `by` and metric: the numbers of queries (n) and draws, and low and high, the
-    mean in percent if all missing values were 0 or 1.
+def _cells(judged: pd.DataFrame, column: str, cell: Sequence[str]) -> pd.DataFrame:
+    """Of each cell: the numbers of queries (n) and draws, and low and high, the mean of `column` in
+    percent if all missing values were 0 or 1.
     """
-    named = judged.rename(columns={METRICS.get(name, name): name for name in metrics})
-    measured = [name for name in metrics if name in named]
-    long = named.melt([*by, "query_id", "draw"], measured, var_name="metric")
-    long = long.assign(low=100 * long["value"].fillna(0), high=100 * long["value"].fillna(1))
-    cell = [*by, "metric"]
-    queries = long.groupby([*cell, "query_id"], dropna=False)[["low", "high"]].mean()
-    counts = long.groupby(cell, dropna=False)[["query_id", "draw"]].nunique()
-    counts = counts.rename(columns={"query_id": "n", "draw": "draws"})
-    return counts.join(queries.groupby(cell, dropna=False).mean()).reset_index()
+    scores = judged[column]
+    ends = judged.assign(low=100 * scores.fillna(0), high=100 * scores.fillna(1))
+    queries = ends.groupby([*cell, "query_id"])[["low", "high"]].mean().groupby(list(cell))
+    draws = judged.groupby(list(cell))["draw"].nunique()
+    return queries.mean().assign(n=queries.size(), draws=draws).reset_index()
 
 
-def _run_noise(cells: pd.DataFrame, share: pd.Series) -> pd.Series:
-    """Half the width of the 95 % interval over runs of our mean of each of `_cells` minus the
-    paper's, in points.
-
-    Accuracy and ROUGE: the paper's standard deviation between runs, pooled over all cells of the
-    model, divided by the runs on either side. Metrics without published runs, such as abstention,
-    are shares: their variance is p(1 − p)/n at most, with p the mean `share` of both, so verdicts
-    err toward "inconclusive".
+def _run_noise(cells: pd.DataFrame, tables: tuple[int, ...]) -> pd.Series:
+    """Half the width of the 95 % interval over runs of our mean of each cell minus the paper's, in
+    points: the paper's standard deviation between runs, pooled over all cells of the model, divided
+    by the runs on either side.
     """
     from scipy.special import stdtrit  # quantiles of Student's t
 
-    metric = cells["metric"].iloc[0] if len(cells) else ""
     runs = 1 / cells["setting"].isin(_AVERAGED).map({True: _RUNS, False: 1}) + 1 / cells["draws"]
-    if metric in _RUN_TABLES:
-        spreads = run_spreads(_RUN_TABLES[metric])
-        by_model = (spreads["std"] ** 2).groupby(spreads["model"])
-        count = cells["paper_model"].map(by_model.size())
-        variance = cells["paper_model"].map(by_model.mean())
-        return pd.Series(stdtrit((_RUNS - 1) * count, 0.975) * np.sqrt(variance * runs))
-    likely = (share * cells["n"] + 2) / (cells["n"] + 4)  # Agresti and Coull's: no certainty at 0
-    variance = likely * (1 - likely) / cells["n"]
-    return pd.Series(100 * stdtrit(np.inf, 0.975) * np.sqrt(variance * runs))
+    spreads = run_spreads(tables)
+    by_model = (spreads["std"] ** 2).groupby(spreads["model"])
+    count = cells["paper_model"].map(by_model.size())
+    variance = cells["paper_model"].map(by_model.mean())
+    return pd.Series(stdtrit((_RUNS - 1) * count, 0.975) * np.sqrt(variance * runs))
 
 
 def compare_retrieval_to_paper(
