@@ -138,19 +138,6 @@ def letters(rotation: int, **words: str | None) -> pd.DataFrame:
     return paper.results.with_options(table, world).assign(rotation=rotation)
 
 
-def test_letter_and_option_are_those_of_the_rotated_questions() -> None:
-    table = letters(1, q0="B", q2="(A)", q3="no idea", q1="").set_index("query_id")
-    assert table["correct_option"].tolist() == ["B"] * 4
-    assert table["option"].to_dict() == {"0": "B", "2": "A", "3": "none", "1": "none"}
-    assert table.loc["0", "option_text"] == "wood_rabbit"
-    assert table.loc["2", "option_text"] == "Europe"  # the last option came to the front
-    shares = letters(0, q0="A", q2="A", q3="no idea", q1=None)[[*"ABCD", "none"]]
-    assert shares.mean().to_dict() == pytest.approx(
-        {"A": 2 / 3, **dict.fromkeys("BCD", 0), "none": 1 / 3}
-    )
-    assert shares.isna().sum().eq(1).all()
-
-
 def test_an_answer_keeps_its_letter_or_its_option_under_rotation() -> None:
     tables = [
         letters(by, q0="A", q2="ABCD"[by], q3=f"({'BCDA'[by]})", q1="none of them")

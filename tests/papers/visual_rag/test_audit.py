@@ -4,7 +4,6 @@ lists, and planted ones, and nothing else. Sections are those of that audit.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.papers.audit import audit_summary, audit_table, contradictions
-from vrag_kit.papers.visual_rag.audit import published_tables, query_counts
+from vrag_kit.papers.visual_rag.audit import published_tables
 from vrag_kit.papers.visual_rag.ndcg_bound import GIVEN, ndcg_bound
 from vrag_kit.retrieval import evaluate, make_run, mean_metrics
 
@@ -90,37 +89,6 @@ def test_every_check_has_its_findings(checks: pd.DataFrame) -> None:
     assert table["contradictions"].is_monotonic_decreasing
 
 
-def test_the_statements_that_the_tables_do_not_bear_out_are_those_of_section_1_6(
-    checks: pd.DataFrame,
-) -> None:
-    rows = contradictions(checks).query("check == 'text vs. tables'")
-    assert sorted(zip(rows["table"], rows["cell"], strict=True)) == [
-        ("2", "BGE"),
-        ("3", "Claude"),
-        ("3", "GPT-4o"),
-        ("3", "Gemini"),
-        ("6", "GPT-4o, m=1"),
-        ("6", "Qwen2.5VL, m=2"),
-        ("8", "Claude, one_in_k"),
-        ("8", "Claude, top_k"),
-        ("8", "Llama3.2-V"),
-        ("8", "Qwen2.5VL, one_in_k"),
-    ]
-    hit = rows.query("cell == 'BGE'").iloc[0]
-    assert round(hit["recomputed"], 2) == 16.04
-    assert hit["note"].endswith("expected 16.5 to 18.5")
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(200, 375), st.integers(0, 10**6))
-def test_a_number_of_queries_fits_all_means_over_so_many(n: int, seed: int) -> None:
-    means = 100 * np.random.default_rng(seed).integers(0, 2 * n, 8) / (2 * n)
-    counts = query_counts(pd.Series(means.round(2))).set_index("n")
-    assert counts.loc[n, "fits"] == 8
-    # steps of 0.25, and 0.0102 of each rounds to a multiple
-    assert counts.loc[200, "by_chance"] == pytest.approx(8 * 0.0102 / 0.25)
-
-
 def test_planted_errors_are_found_and_nothing_else_changes(
     checks: pd.DataFrame, tmp_path: Path
 ) -> None:
@@ -163,25 +131,6 @@ def test_the_bound_on_ndcg_is_that_of_an_independent_programme(
 ) -> None:
     bound = ndcg_bound(TABLES[2], "CLIP", known, clues=clues, most=250)
     assert bound == pytest.approx(expected, abs=0.07)  # ours lets numbers move by their rounding
-
-
-def cells(**values: float) -> pd.DataFrame:
-    """A Table 2 of one retriever: cells(recall_30=50.0)."""
-    rows = [("r", *name.rsplit("_", 1), value) for name, value in values.items()]
-    return pd.DataFrame(rows, columns=["retriever", "metric", "k", "value"]).astype({"k": int})
-
-
-def test_the_bound_agrees_with_a_case_worked_by_hand() -> None:
-    # one clue a query, found in half of them; at rank 1 in a fifth. The other 30 % are best at
-    # rank 2: 20 + 30 / log2(3) = 38.928
-    known = [("recall", 30), ("ndcg", 1)]
-    bound = partial(ndcg_bound, retriever="r", known=known, clues=None, most=1)
-    half = bound(cells(recall_30=50.0, ndcg_1=20.0))
-    assert half == pytest.approx(20 + 30 / math.log2(3), abs=0.011)
-    all_found = ndcg_bound(cells(recall_30=100.0), "r", known[:1], clues=None, most=20)
-    assert all_found == pytest.approx(100)
-    # more at rank 1 than found at all
-    assert math.isnan(bound(cells(recall_30=10.0, ndcg_1=20.0)))
 
 
 @settings(max_examples=8, deadline=None)
