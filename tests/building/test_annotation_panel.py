@@ -45,7 +45,7 @@ def asked(*rows: tuple[str, str]) -> pd.DataFrame:
     """Questions by (id, folder)."""
     rows = rows or (("q1", "goose"), ("q2", "swan"), ("q3", "swan"))
     table = pd.DataFrame(rows, columns=["question_id", "folder"])
-    about = {"explanation": "seldom seen", "feature": "feet", "estimated_clue_rate": 0.003}
+    about = {"explanation": "seldom seen", "feature": "feet"}
     texts = [f"{name}? {NASTY}" for name in table["question_id"]]
     return table.assign(species=table["folder"], question=texts, **about)
 
@@ -229,7 +229,7 @@ def test_a_dispute_is_settled_among_its_images_with_a_proposed_answer(
 @pytest.mark.parametrize(
     ("questions", "tokens"),
     [
-        (asked().drop(columns="estimated_clue_rate"), "'estimated_clue_rate' | question_id"),
+        (asked().drop(columns="explanation"), "'explanation' | question_id"),
         (asked().iloc[:0], "no question to annotate"),
         (asked(("q1", "duck")), "'q1' | folder 'duck' | 2 species folders"),
     ],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -84,11 +85,9 @@ def d_prime(
     return z_hit - z_false + unknown, -(z_hit + z_false) / 2 + unknown
 
 
-_MEASURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "d_prime": lambda counts: d_prime(*counts.T)[0],
-    "criterion": lambda counts: d_prime(*counts.T)[1],
-}
-"""Metric → its values from rows (hits, signals, false alarms, noises)."""
+def _detection(counts: np.ndarray, place: int) -> np.ndarray:
+    """d′ or criterion of rows (hits, signals, false alarms, noises)."""
+    return d_prime(*counts.T)[place]
 
 
 def abstention_detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int = 0) -> pd.DataFrame:
@@ -122,8 +121,8 @@ def abstention_detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int =
         few = (counts[:, [1, 3]] > 0).sum(axis=0).min() < FEWEST
         unknown = few or any(rate.value in (0, 1) for rate in rates.values())
         n, failed = int(known.sum()), int((~known).sum())
-        for metric, measure in _MEASURES.items():
-            found = cluster_bootstrap(counts, measure, seed=seed)
+        for place, metric in enumerate(("d_prime", "criterion")):
+            found = cluster_bootstrap(counts, partial(_detection, place=place), seed=seed)
             interval = (np.nan, np.nan) if unknown else found[1:]
             rows.append((*key, metric, found[0], *interval, n, failed))
     columns = [*by, "metric", "value", "ci_low", "ci_high", "n", "n_failed"]

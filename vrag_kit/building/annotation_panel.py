@@ -143,7 +143,6 @@ class AnnotationPanel:
             "pages": len(task.pages()),
             "called": task.folder.called,
             "explanation": task.explanation,
-            "rate": task.rate,
             "clues": len(vote.clues),
             "not_done": task.incomplete_reason(vote),
             "not_skipped": task.skip_refused_reason(vote),
@@ -271,8 +270,8 @@ def annotate(
     """Return a panel to tick the images of each question that are clues, and to answer it.
     Every action is saved to the file `path` at once.
 
-    `questions` has the columns question_id, species, folder, question, explanation, feature and
-    estimated_clue_rate (the coarse filter's estimate, NaN if unknown). An existing file is
+    `questions` has the columns question_id, species, folder, question, explanation and feature. The
+    coarse filter's estimate is not shown: it would lead the annotator. An existing file is
     continued at the first question that is neither done nor skipped. Each annotator uses a separate
     file; seed, question and annotator determine the order of the images. With `disputes` (from
     `find_disputes`) only its images are displayed; undisputed clues are ticked. Raises `VragError`

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
 
 from vrag_kit.building.annotations import IDENTITY, Vote
@@ -27,7 +26,6 @@ class Assignment:
 
     vote: Vote  # the vote to begin with: a proposed answer, and no images
     explanation: str
-    rate: str  # the coarse filter's estimate in words
     folder: SpeciesFolder
     images: tuple[str, ...]  # doc_ids in random order, never empty
     dispute: Dispute = field(default_factory=Dispute)
@@ -73,15 +71,14 @@ def make_assignments(
     disputes: Mapping[str, Dispute] | None = None,
 ) -> list[Assignment]:
     """Return an assignment for each row of `questions`, with its folder's images in random order.
-    Columns question_id, species, folder, question, feature, explanation, estimated_clue_rate. Seed,
+    Columns question_id, species, folder, question, feature, explanation. Seed,
     question and annotator determine the order; a new file in the folder moves no other.
 
     With `disputes`, the images of a question are the disputed ones and some undisputed clues.
     Raises `VragError` for a missing column, without any question, and for a folder that is not in
     `folders`.
     """
-    columns = [*IDENTITY, "explanation", "estimated_clue_rate"]
-    require_columns(questions, columns, "questions to annotate")
+    require_columns(questions, [*IDENTITY, "explanation"], "questions to annotate")
     if questions.empty:
         raise VragError("found no question to annotate; expected one or more that are not dropped.")
     tasks = []
@@ -94,16 +91,9 @@ def make_assignments(
             Assignment(
                 vote=Vote.model_validate({**words, "answer": dispute.answer}),
                 explanation=row["explanation"],
-                rate=_rate(row["estimated_clue_rate"]),
                 folder=folder,
                 images=tuple(ordered(images, seed, row["question_id"], annotator)),
                 dispute=dispute,
             )
         )
     return tasks
-
-
-def _rate(rate: float) -> str:
-    if np.isnan(rate):
-        return "estimated clue rate unknown"
-    return f"estimated clue rate {100 * rate:.1f} % (by the coarse filter)"

@@ -121,7 +121,7 @@ function render({ model, el }) {
     species.textContent = view.called;
     question.textContent = view.question;
     explanation.textContent = view.explanation;
-    facts.replaceChildren(...[`feature: ${view.feature}`, view.rate].map((text) => make("span", "", null, { textContent: text })));
+    facts.textContent = `feature: ${view.feature}`;
     where.textContent = `page ${view.page + 1} of ${view.pages}`;
     for (const input of [answer, suggestion]) {
       const saved = view[input.called];

@@ -13,8 +13,8 @@ from vrag_kit.claims.human_labels import (
     labels_from_verdicts,
     read_annotator_labels,
 )
-from vrag_kit.claims.label_agreement import annotator_agreement, compare_label_sources
-from vrag_kit.claims.means import claim_means, claim_means_by_modality, claim_values
+from vrag_kit.claims.label_agreement import annotator_agreement
+from vrag_kit.claims.means import claim_means, claim_means_by_modality
 from vrag_kit.claims.metrics import evidence_metrics, ragchecker_metrics
 from vrag_kit.claims.ragchecker_json import complete_ragchecker_json, read_ragchecker_json
 from vrag_kit.claims.verdicts import (

@@ -53,11 +53,6 @@ def share(truths: np.ndarray) -> MetricValue:
     return MetricValue(value, len(truths) - len(known))
 
 
-def difference(first: MetricValue, second: MetricValue) -> MetricValue:
-    """The first minus the second; NaN where either is missing."""
-    return MetricValue(first.value - second.value, first.unknown + second.unknown)
-
-
 SHARES_OF_CLAIMS = {
     "neutral_share": EntailmentLabel.NEUTRAL,
     "entailed_share": EntailmentLabel.ENTAILMENT,
@@ -100,7 +95,9 @@ def evidence_metrics(sheet: ClaimVerdicts) -> dict[tuple[str, str], MetricValue]
     for name, metric in (("evidence_utilization", _utilization), ("claim_recall", _recall)):
         for modality in ("all", *MODALITIES):
             found[name, modality] = metric(sheet, sheet.is_of(modality))
-        found[f"{name}_gap", "all"] = difference(found[name, "image"], found[name, "text"])
+        image, text = (found[name, modality] for modality in MODALITIES)
+        gap = MetricValue(image.value - text.value, image.unknown + text.unknown)
+        found[f"{name}_gap", "all"] = gap
     found["cross_modal_agreement", "all"] = _agreement(sheet)
     for modality in MODALITIES:
         found["error_support", modality] = _error_support(sheet, sheet.is_of(modality))

@@ -85,16 +85,15 @@ class RagCheckerResult:
         claims, gold = map(self._claims, CLAIMS)
         items = self._items()
         n, m = len(claims), len(gold)
-        of_claims = [self._verdicts("answer2response", (n,))]
-        of_claims.append(self._verdicts("retrieved2response", (n, len(items))))
-        of_gold = [self._verdicts("response2answer", (m,))]
-        of_gold.append(self._verdicts("retrieved2answer", (m, len(items))))
+        own = [self._verdicts("answer2response", (n,)), self._verdicts("response2answer", (m,))]
+        on_claims = self._verdicts("retrieved2response", (n, len(items)))
+        on_gold = self._verdicts("retrieved2answer", (m, len(items)))
         return ClaimVerdicts(
             query_id=self.query_id,
             claims=claims,
             gold_claims=gold,
             items=items,
-            verdicts=np.block([of_claims, of_gold]),
+            verdicts=np.block([[own[0], on_claims], [own[1], on_gold]]),
         )
 
     def row(self) -> ClaimRow:
@@ -296,12 +295,10 @@ def _to_json(sheet: ClaimVerdicts) -> dict[str, list[Any]]:
     """The claims and matrices of a sheet by RAGChecker's names. A claim is a triple of its text and
     two empty strings; it is not split further.
     """
-    claims = zip(CLAIMS, (sheet.claims, sheet.gold_claims), strict=True)
-    found = {name: [[claim, "", ""] for claim in each] for name, each in claims}
-    matrices = {name: getattr(sheet, part).tolist() for name, part in MATRICES.items()}
-    return found | {name: _to_labels(scores) for name, scores in matrices.items()}
-
-
-def _to_labels(scores: Any) -> Any:
-    """Nested lists of labels."""
-    return list(map(_to_labels, scores)) if isinstance(scores, list) else _NAMES.get(scores)
+    found: dict[str, list[Any]] = {}
+    for name, claims in zip(CLAIMS, (sheet.claims, sheet.gold_claims), strict=True):
+        found[name] = [[claim, "", ""] for claim in claims]
+    to_labels = np.vectorize(_NAMES.get, otypes=[object])
+    for name, part in MATRICES.items():
+        found[name] = to_labels(getattr(sheet, part)).tolist()
+    return found
