@@ -44,7 +44,7 @@ def paired(clusters: list[list[float]]) -> pd.DataFrame:
 
 @pytest.mark.slow
 @given(CLUSTERS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_0_is_outside_of_the_interval_exactly_where_p_is_below_5_percent(
     clusters: list[list[float]],
 ) -> None:

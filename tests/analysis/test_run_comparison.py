@@ -66,22 +66,6 @@ def test_opposite_effects_stand_apart_before_they_are_pooled_to_nothing() -> Non
     ]
 
 
-def test_strata_that_the_sides_do_not_share_are_named_and_what_has_none_is_only_pooled() -> None:
-    a, b = opposite()
-    b["stratum"] = ["in training data"] * 30 + ["not in training data"] * 5 + [""] * 5
-    found = paired_tests(paired_answers(a, b))
-    mixed = "A: not in training data, B: in training data"
-    assert found["stratum"].tolist() == [
-        "in training data",
-        "not in training data",
-        mixed,
-        "all questions",
-    ]
-    assert found["n"].tolist() == [20, 5, 10, 40]
-    without = paired_tests(paired_answers(a, b.drop(columns="stratum")))
-    assert without["stratum"].tolist() == ["all questions"]
-
-
 def test_a_difference_of_most_questions_is_found_and_holm_counts_every_row_shown() -> None:
     a, b = noisy(0), noisy(1)
     ten = [f"q{number}" for number in range(10)]
@@ -151,11 +135,6 @@ def test_scores_of_different_judges_are_no_difference_of_answers() -> None:
         assert row["p_holm"] < 0.001
         assert set(config_diff(a, b)["setting"]) <= {"judge", "judge_id"}
     assert paired_tests(paired_answers(a, a.assign(score=1.0)))["verdict"].tolist() == ["higher"]
-
-
-def test_answers_that_only_one_side_has_are_counted() -> None:
-    a = pd.concat([noisy(0), noisy(0).assign(k=2)])
-    assert paired_answers(a, noisy(1)[:59]).attrs["unmatched"] == [61, 0]
 
 
 def flipped(gained: int, lost: int, same: int) -> np.ndarray:

@@ -21,11 +21,9 @@ from vrag_kit.analysis import (
 )
 from vrag_kit.analysis.strata import (
     ALL,
-    IN_TRAINING,
     KNOWN,
     LEFT_OUT,
     NO_VERDICT,
-    NOT_IN_TRAINING,
     UNKNOWN,
 )
 from vrag_kit.errors import VragError
@@ -52,19 +50,6 @@ OPPOSITE = {
     "zero_shot": [[1.0]] * 8 + [[0.0]] * 8,
     "gt_clue": [[0.0]] * 4 + [[1.0]] * 12,
 }
-
-
-def test_what_was_told_stands_apart_and_then_all_again() -> None:
-    table = judged(OPPOSITE)
-    found = expand_strata(table, {"m": [f"s{n}" for n in range(8)]})
-    assert list(dict.fromkeys(found["stratum"])) == [IN_TRAINING, NOT_IN_TRAINING, ALL]
-    everything = found[found["stratum"] == ALL].drop(columns="stratum").reset_index(drop=True)
-    pd.testing.assert_frame_equal(everything, table)
-    parts = found[found["stratum"] != ALL].drop(columns="stratum")
-    pd.testing.assert_frame_equal(
-        parts.sort_values(["setting", "query_id"]).reset_index(drop=True),
-        table.sort_values(["setting", "query_id"]).reset_index(drop=True),
-    )
 
 
 def test_guessing_is_not_taken_for_knowledge() -> None:

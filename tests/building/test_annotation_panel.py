@@ -178,18 +178,6 @@ def test_a_done_question_changes_only_after_it_is_reopened(root: Path, path: Pat
     assert len(voted(path, "q2").clues) == 1
 
 
-def test_what_comes_late_belongs_to_the_question_that_it_was_typed_for(
-    root: Path, path: Path
-) -> None:
-    panel = opened(root, path)
-    send(panel, "question", place=1, question="q1", suggestion="What of the wings?")
-    send(panel, "text", question="q1", answer="late")
-    assert panel.view["question_id"] == "q2"
-    assert (voted(path).suggestion, voted(path).answer) == ("What of the wings?", "late")
-    send(panel, "tick", question="q1", image=panel.view["tiles"][0]["image"], clue=True)
-    assert "q2" not in read_votes(path).votes
-
-
 def test_what_cannot_be_saved_is_said_and_the_screen_shows_the_disk(
     root: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

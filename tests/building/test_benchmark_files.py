@@ -21,7 +21,6 @@ from vrag_kit.building.benchmark_files import write_benchmark
 from vrag_kit.building.decisions import Decision, decide_questions
 from vrag_kit.building.questions import read_questions
 from vrag_kit.building.species import read_species_folders
-from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
 
 
@@ -74,29 +73,6 @@ def test_the_parameter_file_gives_each_notebook_the_data_or_a_reason_why_not(
     assert others["07_easy_negatives"] == "there is one species alone"
 
 
-def test_the_file_names_the_notebooks_models_until_somebody_names_others(
-    tmp_path: Path, tree: Path
-) -> None:
-    kept = decisions(tmp_path, tree)
-    write = partial(write_benchmark, tmp_path / "mine", kept, tree, "Geese")
-    parameters = write().with_name("mine.yaml")
-    text = parameters.read_text(encoding="utf-8")
-    assert "Field Guide" in text
-    values = yaml.safe_load(text)
-    notebooks = ROOT / "notebooks"
-    for name, notebook in (
-        ("models", "visual_rag/03_baselines"),
-        ("tour_model", "00_tour"),
-        ("retrievers", "visual_rag/02_retriever_comparison"),
-        ("retriever", "visual_rag/04_top_k_vs_one_in_k"),
-    ):
-        assert values[name] == declared_parameters(notebooks / f"{notebook}.ipynb")[name]
-    mine = {**values, "models": ["gpt-4o@openai"], "hardware": {"device": "cuda"}}
-    parameters.write_text(yaml.safe_dump(mine), encoding="utf-8")
-    write()
-    assert yaml.safe_load(parameters.read_text(encoding="utf-8")) == mine
-
-
 def test_nothing_is_written_where_no_question_is_kept_or_another_benchmark_lies(
     tmp_path: Path, tree: Path
 ) -> None:
@@ -110,3 +86,15 @@ def test_nothing_is_written_where_no_question_is_kept_or_another_benchmark_lies(
     other = partial(write_benchmark, tmp_path / "mine", kept, Path("elsewhere"), "other")
     refused(other, "mine", "'elsewhere'")
     assert (tmp_path / "mine" / "annotations.jsonl").read_bytes() == before
+
+
+def test_models_that_somebody_named_stay_when_the_file_is_written_again(
+    tmp_path: Path, tree: Path
+) -> None:
+    write = partial(write_benchmark, tmp_path / "mine", decisions(tmp_path, tree), tree, "Geese")
+    parameters = write().with_name("mine.yaml")
+    values = yaml.safe_load(parameters.read_text(encoding="utf-8"))
+    mine = {**values, "models": ["gpt-4o@openai"], "hardware": {"device": "cuda"}}
+    parameters.write_text(yaml.safe_dump(mine), encoding="utf-8")
+    write()
+    assert yaml.safe_load(parameters.read_text(encoding="utf-8")) == mine

@@ -143,18 +143,6 @@ def test_without_a_dispute_all_answers_are_accepted_and_no_ruling_is_needed(
     assert decision.clue_rate == pytest.approx(1 / 3)
 
 
-def test_skipping_a_question_that_another_finished_is_a_dispute(
-    votes: Votes, decided: Decided
-) -> None:
-    votes("anna", "q", "a", "red")
-    votes("ben", "q", "abc", status="skipped", shown="abc")
-    found = find_disputes(votes.read("anna", "ben"))
-    assert letters(found["q"].images) == "bca"
-    assert decided("anna", "ben").status == "awaiting_adjudication"
-    votes("judge", "q", "ab", "red", shown="abc")
-    assert decided("anna", "ben", ruling=True).reason == "the clue rate 50.0% is above 25%"
-
-
 def test_votes_on_other_questions_and_on_removed_images_are_left_out(
     votes: Votes, tmp_path: Path, tree: Path
 ) -> None:
@@ -165,17 +153,6 @@ def test_votes_on_other_questions_and_on_removed_images_are_left_out(
     (found,) = read_annotation_files([log], asked("q"), folders)
     assert list(found.votes) == ["q"]
     assert list(found.votes["q"].images.values()) == [1, 0]
-
-
-def test_the_filter_is_measured_on_images_that_people_labelled(votes: Votes) -> None:
-    votes("anna", "q", "ab", "black")
-    decisions = decide_questions(asked("q"), votes.read("anna"))
-    doc_ids = [*votes.folder.images, "elsewhere/x.jpg"]
-    visible = {"doc_id": doc_ids, "visible": [1.0, 0.0, 1.0, np.nan, 1.0]}
-    presence = pd.DataFrame({"question_id": ["q"] * 4 + ["other"], **visible})
-    table = filter_vs_annotators(presence, decisions).set_index("metric")
-    assert table.loc["clues found", ["value", "n", "n_failed"]].tolist() == [0.5, 2, 0]
-    assert table.loc["false alarms", ["value", "n", "n_failed"]].tolist() == [1.0, 1, 1]
 
 
 def test_files_of_other_questions_of_one_name_or_without_a_tick_are_refused(
@@ -192,3 +169,14 @@ def test_files_of_other_questions_of_one_name_or_without_a_tick_are_refused(
     refused(twice, "second/me.jsonl: ", "second file", "'me'")
     new = partial(read_annotation_files, [log, tmp_path / "ben.jsonl"], asked("other"), folders)
     refused(new, "ben.jsonl: ")
+
+
+def test_the_filter_is_measured_on_images_that_people_labelled(votes: Votes) -> None:
+    votes("anna", "q", "ab", "black")
+    decisions = decide_questions(asked("q"), votes.read("anna"))
+    doc_ids = [*votes.folder.images, "elsewhere/x.jpg"]
+    visible = {"doc_id": doc_ids, "visible": [1.0, 0.0, 1.0, np.nan, 1.0]}
+    presence = pd.DataFrame({"question_id": ["q"] * 4 + ["other"], **visible})
+    table = filter_vs_annotators(presence, decisions).set_index("metric")
+    assert table.loc["clues found", ["value", "n", "n_failed"]].tolist() == [0.5, 2, 0]
+    assert table.loc["false alarms", ["value", "n", "n_failed"]].tolist() == [1.0, 1, 1]

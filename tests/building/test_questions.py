@@ -20,7 +20,6 @@ from vrag_kit.building.questions import (
     PARTS,
     ParsedQuestion,
     load_or_write_questions,
-    question_prompt,
     read_questions,
     read_questions_json,
     write_questions,
@@ -84,19 +83,6 @@ def test_the_template_asks_about_the_field_guides_organisms_in_the_words_its_mod
     found = write_template_questions(folder(species.scientific_name, species.common_name, lineage))
     expected = [make_question(species, first, "color"), make_question(species, second, "pattern")]
     assert [each.question for each in found] == [each.text for each in expected]
-
-
-def test_the_prompt_holds_readable_examples_the_names_and_the_paragraph() -> None:
-    ((message,),) = [question_prompt(folder(), "It has loose\npanicles. {braces} stay.")]
-    (text,) = message.parts
-    assert isinstance(text, str)
-    examples = [block.rpartition("Question:\n")[2] for block in text.split("\n\n")[5:10]]
-    assert [len(read_questions_json(example)) for example in examples] == [2, 1, 2, 1, 2]
-    assert "{braces} stay." in text
-    bare = question_prompt(folder(common=""), "")[0].parts[0]
-    end = f"Scientific name: {BROME}\nWiki Paragraph: (none was found)\nQuestion:"
-    assert isinstance(bare, str)
-    assert bare.endswith(end)
 
 
 def said(*questions: tuple[str, str]) -> str:

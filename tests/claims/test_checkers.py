@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from claim_sheets import Colors, Painter
 from own_project import Write
 from PIL import Image
 from strange_server import StrangeServer, images_in, text_in
@@ -18,13 +17,10 @@ from vrag_kit.claims import (
     ClaimChecker,
     EntailmentLabel,
     EntailmentRequest,
-    RuleChecker,
-    RuleExtractor,
     forbid_self_check,
     load_checker,
     load_extractor,
 )
-from vrag_kit.claims.checking import answer_document
 from vrag_kit.claims.prompts import parse_claims, parse_entailment_labels
 from vrag_kit.claims.verdicts import Label
 from vrag_kit.errors import VragError
@@ -174,15 +170,3 @@ def test_labels_and_claims_in_any_other_form_are_unreadable(
 ) -> None:
     with pytest.raises(UnparsedError, match=reason):
         parse(raw)
-
-
-def test_rules_compare_texts_and_leave_pictures_to_others(tmp_path: Path) -> None:
-    said = AnswerText(query_id="q", question="Of what color?", words="red and blue")
-    (found,) = RuleExtractor(Colors()).extract([said])
-    assert found == ("It is red.", "It is blue.")
-    checker = RuleChecker(Colors())
-    answer = answer_document("answer", "Of what color?", "red")
-    assert labels(checker, found, answer) == [E, C]
-    picture = Document(doc_id="p_blue", image=ImageFile(tmp_path / "a.png"))
-    assert labels(checker, found, picture) == [None, None]
-    assert labels(RuleChecker(Colors(), Painter()), found, picture) == [C, E]

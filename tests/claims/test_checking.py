@@ -82,14 +82,6 @@ def test_an_answer_becomes_a_sheet_of_verdicts(world: Benchmark) -> None:
     assert list(found[["n_claims", "n_unparsed", "no_sheet"]].iloc[0]) == [2, 0, ""]
 
 
-def test_what_is_the_same_in_several_rows_is_asked_once(world: Benchmark) -> None:
-    painter = Painter()
-    rows = [("c", "blue", ("p_red",)), ("c", "blue", ("p_red", "p_blue")), ("c", "red", ("p_red",))]
-    checked(world, answers(*rows), painter)
-    told = [(each.item.doc_id, each.claims) for each in painter.asked]
-    assert len(told) == len(set(told)) == 4  # claim blue and gold claim red, on two pictures
-
-
 def test_a_silent_answer_recalls_nothing_and_a_failed_call_has_no_sheet(
     world: Benchmark, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,17 +6,15 @@ import math
 
 import pandas as pd
 import pytest
-from claim_sheets import W1, W2, sheet, sheets, slow_evidence, slow_ragchecker
+from claim_sheets import W1, W2, sheets, slow_evidence, slow_ragchecker
 from hypothesis import given
 
 from vrag_kit.claims import (
     ClaimVerdicts,
-    claim_means,
     claim_means_by_modality,
     evidence_metrics,
     ragchecker_metrics,
 )
-from vrag_kit.claims.means import METRIC
 
 NAN = math.nan
 
@@ -107,16 +105,3 @@ def test_ragcheckers_metrics_are_there_for_each_modality() -> None:
     assert found["mm_ragchecker", "entailed_share", "text"] == pytest.approx(1 / 6)
     assert not means.duplicated(["family", "metric", "modality"]).any()
     assert ("ragchecker", "precision", "image") not in found.index  # it looks at no evidence
-
-
-def test_bounds_stand_beside_the_mean_and_count_every_answer() -> None:
-    known = sheet("i", ["E", "N"], ["E"], "11", "1")
-    unparsed = sheet("i", ["?", "?"], ["E"], "11", "1")
-    table = pd.DataFrame({"query_id": ["a", "b"], "sheet": [known, unparsed]})
-    table = table.assign(group=table["query_id"], model="m")
-    means = claim_means(table, by=["model"]).set_index(METRIC)
-    columns = ["value", "n", "n_undefined", "n_unparsed", "if_neutral", "if_entailed"]
-    found = means.loc[("mm_ragchecker", "entailed_share", "all"), columns]
-    assert found.tolist() == [1 / 2, 1, 1, 2, 1 / 4, 3 / 4]
-    found = means.loc[("mm_ragchecker", "claim_recall", "all"), columns]
-    assert found.tolist() == [1, 2, 0, 0, 1, 1]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claim_sheets import W1, W2, W3, W4, W5, Colors, Painter, letters, plain, row
+from claim_sheets import W1, W2, W3, W4, W5, Colors, Painter, letters, plain
 from pages import README
 from PIL import Image
 from strange_server import StrangeServer, text_in
@@ -145,19 +145,6 @@ def test_a_file_of_input_gets_claims_labels_and_metrics(tmp_path: Path) -> None:
     assert document["told by"] == "me"
     assert told["metrics"]["precision"] == 1 / 2
     assert told["metrics"]["faithfulness"] == 1
-
-
-def test_pictures_are_looked_at_and_nothing_retrieved_is_nothing_to_check(tmp_path: Path) -> None:
-    Image.new("RGB", (2, 2)).save(tmp_path / "p.png")
-    shown = [{"doc_id": "p_blue", "modality": "image", "image": "p.png"}]
-    bare = raw(query_id="2", retrieved_context=None, response=" ")
-    painter = Painter()
-    found = made(tmp_path, raw(retrieved_context=shown), bare, painter=painter)
-    first, second = found.sheets
-    assert first.on_claims.tolist() == [row("C"), row("E")]
-    assert [item.modality for item in first.items] == ["image"]
-    assert {str(each.item.image.where) for each in painter.asked} == {str(tmp_path / "p.png")}
-    assert (second.claims, second.items, letters(second.recalled)) == ((), (), "N")
 
 
 @pytest.mark.parametrize("image", ["link.png", "way/private.png", "pipe.png"])

@@ -125,19 +125,6 @@ def test_clues_are_shown_as_small_jpegs_and_a_damaged_one_is_named(
     assert on_disk(path) == {"red": "true"}
 
 
-def test_the_table_of_labels_is_escaped_and_shows_labels_of_other_data(
-    benchmark: Benchmark,
-) -> None:
-    (query_id,) = benchmark.queries
-    rows = [(query_id, "<b>red</b>", "true", "A & B"), ("gone", "x", "false", "me")]
-    labels = pd.DataFrame(rows, columns=HEADER.strip().split(","))
-    html = labels_table(benchmark, labels).to_html()
-    for text in (">&lt;b&gt;red&lt;/b&gt;</td>", ">true</td>", ">A &amp; B</td>"):
-        assert text in html
-    assert "gone, which toy does not have" in html
-    assert "<script" not in html
-
-
 def test_labels_of_another_tab_stay_and_what_cannot_be_saved_is_said(
     open_panel: Open, path: Path
 ) -> None:
@@ -151,3 +138,16 @@ def test_labels_of_another_tab_stay_and_what_cannot_be_saved_is_said(
     path.write_text(HEADER + "q,red\n", encoding="utf-8")
     assert "not saved" in click(first, "true").message.value
     assert path.read_text(encoding="utf-8") == HEADER + "q,red\n"  # damage is not overwritten
+
+
+def test_the_table_of_labels_is_escaped_and_shows_labels_of_other_data(
+    benchmark: Benchmark,
+) -> None:
+    (query_id,) = benchmark.queries
+    rows = [(query_id, "<b>red</b>", "true", "A & B"), ("gone", "x", "false", "me")]
+    labels = pd.DataFrame(rows, columns=HEADER.strip().split(","))
+    html = labels_table(benchmark, labels).to_html()
+    for text in (">&lt;b&gt;red&lt;/b&gt;</td>", ">true</td>", ">A &amp; B</td>"):
+        assert text in html
+    assert "gone, which toy does not have" in html
+    assert "<script" not in html
