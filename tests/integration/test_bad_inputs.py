@@ -48,7 +48,7 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import (
 from vrag_kit.building.annotations import read_votes
 from vrag_kit.building.questions import read_questions
 from vrag_kit.building.species import SpeciesFolder
-from vrag_kit.claims.human_labels import read_claim_labels
+from vrag_kit.claims.human_labels import read_annotator_labels
 from vrag_kit.errors import VragError
 from vrag_kit.generation import read_prompts, render
 from vrag_kit.judging import read_human_labels
@@ -139,7 +139,7 @@ def collection(path: Path) -> object:
 
 LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "labels file": ("labels.csv", read_human_labels),
-    "claim labels": ("labels.csv", lambda at: read_claim_labels(at, annotator="me")),
+    "claim labels": ("labels.csv", lambda at: read_annotator_labels(at, only="me")),
     "questions file": ("q.csv", lambda at: read_questions(at, [LILY])),
     "choices": ("ada.csv", lambda at: multiple_choice_panel(FOUR, no_rag(FOUR), at, "Ada")),
     "annotation file": ("ada.jsonl", read_votes),

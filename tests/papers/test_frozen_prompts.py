@@ -21,7 +21,7 @@ from mrag_rows import four_questions
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.building.questions import question_prompt
 from vrag_kit.building.species import read_species_folders
-from vrag_kit.building.visibility import PRESENCE_PROMPTS, ImageQuery
+from vrag_kit.building.visibility import PRESENCE_PROMPTS
 from vrag_kit.generation import (
     build_prompt,
     gt_clue,
@@ -144,12 +144,12 @@ def judge_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
 def builder_prompts(guide: Benchmark, folder: Path) -> Iterator[tuple[str, str, str, Prompt]]:
     folders = read_species_folders(folder / "images")
     query = next(iter(guide.queries.values()))
-    image = guide.corpus[guide.candidates(query.query_id)[0]].image
+    row = {"question_id": "", "question": query.text, "feature": "hindwings"}
+    doc_id = guide.candidates(query.query_id)[0]
     for species in folders:
         yield "question writer", "", "", question_prompt(species, "It lives in meadows.")
-        look = ImageQuery("", "", query.text, "hindwings", species.called, image)
         for prompts, (write, _) in PRESENCE_PROMPTS.items():
-            yield f"coarse filter, {prompts}", "", "", write(look)
+            yield f"coarse filter, {prompts}", "", "", write(row, species, doc_id)
 
 
 def digest(prompts: list[Prompt]) -> str:
