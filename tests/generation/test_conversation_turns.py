@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -21,19 +20,13 @@ from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations
 from vrag_kit.generation.generators import DryRunGenerator
-from vrag_kit.judging import judge_answers
-from vrag_kit.papers.crag_mm.conversations import (
-    conversation_means,
-    early_stopping,
-    early_stopping_rule,
-)
+from vrag_kit.papers.crag_mm.conversations import early_stopping
 from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
 from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS
 from vrag_kit.types import Benchmark, Context
 
 PAPER = PROMPT_SETS["paper"]
 OWN = ConversationConfig(prompts=PAPER)
-SCORES = {"R": 1.0, "M": 0.0, "W": -1.0}
 
 
 @pytest.fixture
@@ -123,72 +116,30 @@ def test_turns_come_in_order_whatever_the_order_of_contexts(
     assert len(bodies(server)) == 9
 
 
-# how far an early stop goes, against the slow and obvious way
-
-
-def stop_at(scores: Sequence[float]) -> int | None:
-    """The first turn that is not right, after one that is not right."""
-    for turn, (before, now) in enumerate(pairwise(scores), start=1):
-        if before < 1 and now < 1:
-            return turn
-    return None
-
-
-def truthfulness(scores: dict[str, list[float]]) -> float:
-    """Turns after the stop are missing, 0; means of conversations, then of all."""
-    means = []
-    for turns in scores.values():
-        stop = stop_at(turns)
-        counted = turns if stop is None else turns[: stop + 1]
-        means.append(sum(counted) / len(turns))
-    return sum(means) / len(means)
-
-
 def early(talks: Benchmark) -> ConversationConfig:
     judge = load_truthfulness_judge("truth_rule")
     return ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
 
 
-PLAN = {"a": "RWWRR", "b": "RR", "c": "MRMR", "d": "WWRRRR", "e": "RRW", "f": "RRRRMW", "g": "MM"}
-
-
-def words_of(talk: str, turn: int, letter: str) -> str:
-    """What is said where a turn is to be right (its accepted answer), missing or wrong."""
-    return {"R": f"say It is {talk}{turn}.", "M": "say I don't know", "W": "say It is red."}[letter]
-
-
-TRUTHFULNESS = truthfulness(
-    {talk: [SCORES[letter] for letter in turns] for talk, turns in PLAN.items()}
-)
-
-
-@pytest.mark.slow
-def test_an_early_stop_saves_calls_and_changes_no_truthfulness(
-    server: StrangeServer, tmp_path: Path
-) -> None:
-    talks = make_talks(tmp_path, {talk: len(turns) for talk, turns in PLAN.items()})
-    plan = [
-        (talk, turn, words_of(talk, turn, letter))
-        for talk, turns in PLAN.items()
-        for turn, letter in enumerate(turns)
-    ]
-    said(server, *plan)
-    contexts = contexts_of(talks)
-    judge = load_truthfulness_judge("truth_rule")
-    early_table = ask(server, talks, contexts, tmp_path / "early", early(talks))
-    calls = len(bodies(server))
-    # a stops at its third turn and d at its second, of 5 and 6; f and g at their last
-    assert calls == len(talks.queries) - 2 - 4
-    stopped = early_table[early_table["status"] == "early_stopped"]
-    assert stopped["query_id"].tolist() == ["a-3", "a-4", "d-2", "d-3", "d-4", "d-5"]
+def test_an_early_stop_saves_calls(server: StrangeServer, tmp_path: Path) -> None:
+    plan = {"a": "RWWRR", "c": "MRMR", "d": "WWRR", "f": "RRMW"}
+    talks = make_talks(tmp_path, {talk: len(turns) for talk, turns in plan.items()})
+    words = {"M": "say I don't know", "W": "say It is red."}
+    said(
+        server,
+        *(
+            (talk, turn, words.get(letter, f"say It is {talk}{turn}."))
+            for talk, turns in plan.items()
+            for turn, letter in enumerate(turns)
+        ),
+    )
+    table = ask(server, talks, contexts_of(talks), tmp_path, early(talks))
+    stopped = table[table["status"] == "early_stopped"]
+    # a stops at its third turn and d at its second; f at its last
+    assert stopped["query_id"].tolist() == ["a-3", "a-4", "d-2", "d-3"]
     assert stopped["answer"].isna().all()
-    assert set(early_table["status"]) == {"ok", "early_stopped"}
-    whole = ask(server, talks, contexts, tmp_path / "whole", OWN)
-    assert len(bodies(server)) - calls == len(talks.queries)
-    for table in (early_table, whole):
-        means = conversation_means(judge_answers(judge, talks, table), talks, early_stopping_rule)
-        (value,) = means[means["metric"] == "truthfulness"]["value"]
-        assert value == pytest.approx(TRUTHFULNESS)
+    assert set(table["status"]) == {"ok", "early_stopped"}
+    assert len(bodies(server)) == len(talks.queries) - 4
 
 
 @pytest.mark.slow
@@ -288,18 +239,3 @@ def test_an_empty_answer_is_an_answer_and_a_failed_turn_ends_its_conversation_an
     assert table["status"].tolist() == ["ok", "refused", "skipped", "ok", "empty", "ok"]
     assert table["answer"].isna().tolist() == [False, True, True, False, False, False]
     assert "User: turn 1 of b?\nAssistant: \nQuery: turn 2 of b?" in bodies(server)[-1]
-
-
-def test_a_dry_runs_verdict_ends_no_conversation(server: StrangeServer, tmp_path: Path) -> None:
-    talks = make_talks(tmp_path, {"a": 5})
-    contexts = contexts_of(talks)
-    ask(server, talks, contexts[:2], tmp_path / "answers", OWN)
-    (tmp_path / "scratch").mkdir()
-    with dry_run(tmp_path / "scratch") as forecast:
-        entry = {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}
-        judge = load_truthfulness_judge(entry, tmp_path / "answers")
-        talk = ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
-        ask(server, talks, contexts, tmp_path / "answers", talk)
-    models = [model for model in forecast.models if isinstance(model, DryRunGenerator)]
-    # both answers are stored, but no verdict, and three turns are left
-    assert {model.name: len(model.prompts) for model in models} == {"judge": 4, "talker": 3}

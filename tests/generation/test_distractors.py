@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import paired_differences
-from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     build_prompt,
     clue_with_distractors,
@@ -125,20 +123,3 @@ def test_a_shallow_run_cuts_all_company_alike_and_says_so(
     for kind in (DUPLICATE, ELSEWHERE, SAME, NEAR):
         assert cut[kind] == {query_id: shown[:2] for query_id, shown in whole[kind].items()}
     assert {each.k for each in clue_with_distractors(guide, cut, ks=[1, 5])[NEAR, "last"]} == {3}
-
-
-def judged(*kinds: str) -> pd.DataFrame:
-    scores = pd.DataFrame({"distractors": kinds, "model": "m", "query_id": "q", "group": "g"})
-    return scores.assign(k=3, score=1.0)
-
-
-def test_without_the_clue_alone_there_is_no_length() -> None:
-    table = judged(BLANK, SAME)
-    with pytest.raises(VragError, match=f"'{ALONE}' was not asked"):
-        paired_differences(table, arm="distractors", by=["model", "k"], baseline=ALONE)
-
-
-def test_what_no_step_compares_is_refused_with_what_to_ask() -> None:
-    table = judged(ALONE, SAME)
-    with pytest.raises(VragError, match=f"'{BLANK}' was not asked; found {ALONE}, {SAME}"):
-        paired_differences(table, arm="distractors", by=["model", "k"], baseline=BLANK)

@@ -6,7 +6,6 @@ import functools
 import json
 import shutil
 from collections.abc import Callable
-from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -85,26 +84,6 @@ def shown_to(
     )
     model.generate([(Message(role="user", parts=tuple(parts)),)])
     return given
-
-
-def colors_of(given: dict[str, torch.Tensor]) -> str:
-    """The order of the pictures' colours, read from the tensors: the strongest channel
-    of each.
-    """
-    pixels = given.get("pixel_values", given.get("image_pixel_values"))
-    if "image_grid_thw" in given:  # Qwen: rows of flattened patches
-        parts = [
-            rows.view(len(rows), 3, -1).mean(dim=(0, 2))
-            for rows in pixels.split(given["image_grid_thw"].prod(dim=1).tolist())
-        ]
-    elif pixels.ndim == 6:  # Llama: (prompt, picture, tile, channel, height, width)
-        parts = [picture[0].mean(dim=(1, 2)) for picture in pixels[0]]
-    elif pixels.ndim == 5:  # Phi-4: (picture, crop, channel, height, width)
-        parts = [picture[0].mean(dim=(1, 2)) for picture in pixels]
-    else:  # (tile, channel, height, width)
-        parts = [tile.mean(dim=(1, 2)) for tile in pixels]
-    letters = ["rgb"[int(part.argmax())] for part in parts]
-    return "".join(letter for letter, _ in groupby(letters))  # a picture may have several tiles
 
 
 @pytest.fixture
@@ -204,22 +183,6 @@ def test_pictures_seen_before_give_the_same_logits_as_pictures_looked_at_anew(
     torch.testing.assert_close(remembered, first, atol=1e-5, rtol=1e-4)
 
 
-def test_a_rotated_photograph_is_seen_upright(load: Load, tmp_path: Path) -> None:
-    upright = Image.linear_gradient("L").resize((32, 64)).convert("RGB")
-    upright.save(tmp_path / "upright.png")
-    exif = Image.Exif()
-    exif[0x0112] = 6  # "turn right by 90° to show"
-    upright.transpose(Image.Transpose.ROTATE_90).save(tmp_path / "turned.png", exif=exif)
-    a, b = (
-        next_token(
-            load("qwen2_5_vl"),
-            [worded("one_image", "Which?", [ImageFile(tmp_path / f"{name}.png")])],
-        )
-        for name in ("upright", "turned")
-    )
-    torch.testing.assert_close(a, b)
-
-
 def test_sampling_differs_by_sample_and_repeats_by_seed(load, prompts: list[Prompt]) -> None:
     model = load("llava", name="own")
     model.decoding |= {"do_sample": True, "temperature": 5.0}
@@ -269,11 +232,8 @@ def test_a_device_that_is_not_there_is_refused(checkpoints: dict[str, Path]) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_pictures_arrive_in_order_and_a_prompt_is_as_long_as_its_forecast(
-    family: str, load: Load, paint: Paint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, pictures = load(family), paint("grbrg")
-    model.prepare()
+def test_a_prompt_is_as_long_as_its_forecast(family: str, load: Load, paint: Paint) -> None:
+    model, pictures = load(family), paint("grbbg")
     sizes = {picture.where: picture.open().size for picture in pictures}
     for count in (0, 5):
         prompt = worded("several_images", "What color is it?", pictures[:count])
@@ -281,7 +241,6 @@ def test_pictures_arrive_in_order_and_a_prompt_is_as_long_as_its_forecast(
         (reply,) = model.generate([prompt])
         assert reply.tokens["prompt"] == forecast.tokens, reply
         assert (forecast.calls, forecast.images) == (1, count)
-    assert colors_of(shown_to(model, ["What? ", *pictures], monkeypatch)) == "grbrg"
 
 
 @pytest.mark.parametrize("family", BUDGETS)
@@ -312,32 +271,18 @@ def test_a_template_that_knows_only_strings_gets_its_image_tokens(
     assert listed == stringed
 
 
-def test_what_will_not_fit_is_said_before_anything_is_asked(load: Load, paint) -> None:
+def test_what_will_not_fit_is_said_before_and_fails_alone(load: Load, paint: Paint) -> None:
     model, pictures = load("llava", name="fresh"), paint("rgb" * 40)
-    prompts = [worded("several_images", "What?", pictures[:count]) for count in (1, 3, 100, 120)]
-    forecast = model.estimate_cost(
-        prompts, {picture.where: picture.open().size for picture in pictures}
-    )
+    prompts = [worded("several_images", "What?", pictures[:count]) for count in (1, 100, 120)]
+    forecast = model.estimate_cost(prompts, {each.where: each.open().size for each in pictures})
     assert forecast.misfits == 2
     assert "2 prompts do not fit, from 100 images on" in str(forecast)
     assert "loaded" not in vars(model)  # no weights were read for it
-    assert [reply.failure.kind for reply in model.generate(prompts)[2:]] == ["too_long", "too_long"]
-
-
-def test_a_prompt_that_the_model_cannot_read_fails_alone_and_says_why(
-    load: Load, pictures: list[ImageFile]
-) -> None:
-    replies = load("llava").generate(
-        [
-            worded("one_image", "What?", pictures[:1]),
-            worded("several_images", "What?", pictures * 20),
-            worded("one_image", "What is <image>?", pictures[:1]),
-        ]
-    )
-    first, long, control = (str(reply.failure) for reply in replies)
+    control = worded("one_image", "What is <image>?", pictures[:1])
+    first, *long, last = [str(reply.failure) for reply in model.generate([*prompts, control])]
     assert first == "truncated: cut off at 8 tokens"
-    assert "but the model holds 512" in long
-    assert "control token '<image>'" in control
+    assert all("but the model holds 512" in each for each in long)
+    assert "control token '<image>'" in last
 
 
 def test_decoding_is_what_the_checkpoint_says_or_greedy(

@@ -5,29 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
 import resource
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, ClassVar
 
-import pandas as pd
 import pytest
-from asking_process import HashingModel, ask, start
+from endpoints import connect
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from strange_server import StrangeServer, good_words, text_in
+from strange_server import StrangeServer
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.dry_run import dry_run
@@ -35,16 +29,13 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
     ConversationConfig,
-    Hardware,
-    Reply,
     gt_clue,
-    zero_shot,
 )
 from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.merge_stores import merge_stores
 from vrag_kit.generation.store_layout import ImageInfo, answer_ids
 from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.types import PLACEHOLDER, Answer, Benchmark, Failure, Message, Prompt, Status
+from vrag_kit.types import PLACEHOLDER, Answer, Benchmark, Failure, Message, Status
 
 SINGLE = ConversationConfig(prompts=PROMPTS)
 
@@ -67,36 +58,6 @@ def answer(
     answer_id: str, raw: str | None = "Answer: red", failure: Failure | None = None
 ) -> Answer:
     return Answer(answer_id=answer_id, raw=raw, failure=failure, sent={"model": "m"})
-
-
-def start_two(store: Path, tree: Path, url: str) -> list[tuple[BaseProcess, Connection]]:
-    """Two processes that begin to ask at the same moment."""
-    pair = [start(store, tree, url) for _ in range(2)]
-    for _, pipe in pair:
-        assert pipe.recv() == "ready"
-    for _, pipe in pair:
-        pipe.send("go")
-    return pair
-
-
-def storm(store: Path, tree: Path, target: str, calls: Callable[[], int]) -> tuple[int, list[int]]:
-    """Kill pairs of processes that ask, twice at random moments; returns (kills at work, calls
-    after each round).
-    """
-    rng, kills, progress = random.Random("kill"), 0, [0]
-    for _ in range(2):
-        pair = start_two(store, tree, target)
-        deadline = time.monotonic() + 60
-        while calls() == progress[-1] and time.monotonic() < deadline and pair[0][0].is_alive():
-            time.sleep(0.02)  # until one of them is at work
-        for process, _ in pair:
-            time.sleep(rng.uniform(0.0, 0.1))
-            if process.is_alive():
-                process.kill()
-                kills += 1
-            process.join()
-        progress.append(calls())
-    return kills, progress
 
 
 def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(
@@ -271,73 +232,9 @@ def prompts_of(*answer_ids: str) -> dict[str, list[dict[str, object]]]:
     return {each: [{"role": "user", "parts": [f"What of {each}?"]}] for each in answer_ids}
 
 
-@pytest.mark.slow
-def test_killed_over_http_no_stored_answer_is_asked_for_again(
-    write_annotations: Callable[..., Path], tree: Path, tmp_path: Path
-) -> None:
-    write_annotations(*({"question": f"What color are the feet, number {n}?"} for n in range(8)))
-    store = tmp_path / "stormy.sqlite"
-
-    class Watchful(StrangeServer):
-        """Notes what is asked, and what of it is already in the store."""
-
-        asked: ClassVar[list[str]] = []
-        needless: ClassVar[list[str]] = []
-
-        def begin(self, body: dict[str, Any]) -> str:
-            if "Reply with the word" not in text_in(body):
-                words = good_words(body)
-                self.asked.append(words)
-                with sqlite3.connect(store, timeout=60) as db:
-                    found = db.execute("SELECT answer_id FROM answers WHERE raw = ?", (words,))
-                    self.needless += [row[0] for row in found]
-            return super().begin(body)
-
-    with Watchful(seconds=0.1) as server:
-        kills, progress = storm(store, tree, server.url, lambda: len(server.asked))
-        server.seconds = 0.0  # nobody is killed any more
-        final = ask(store, tree, server.url)
-        assert kills >= 3
-        assert progress[1] < progress[2] < final["answer_id"].nunique()
-        assert set(final["status"]) == {"ok"}
-        assert server.needless == []
-        repeated = sum(count - 1 for count in Counter(server.asked).values())
-        assert repeated <= 3 * kills  # three calls at once in each process
-        before = len(server.asked)
-        pd.testing.assert_frame_equal(ask(store, tree, server.url), final)
-        assert len(server.asked) == before
-
-
-def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
-    goose: Benchmark, tmp_path: Path
-) -> None:
-    class Moody(HashingModel):
-        healthy = False
-
-        def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
-            replies = super().generate(prompts)
-            return replies if self.healthy else [Reply(raw=None, failure=TIMEOUT), *replies[1:]]
-
-    model = Moody(tmp_path / "calls")
-    with AnswerStore(tmp_path / "a.sqlite") as store:
-
-        def asked(*, again: bool = False) -> pd.DataFrame:
-            how = Hardware(retry_failures=again)
-            return run_conversations(model, goose, zero_shot(goose), store, SINGLE, hardware=how)
-
-        first = asked()
-        assert list(first["status"]) == ["timeout", "ok", "ok", "ok"]
-        assert first["answer"].isna().tolist() == [True, False, False, False]
-        model.healthy = True
-        pd.testing.assert_frame_equal(asked(), first)
-        assert set(asked(again=True)["status"]) == {"ok"}
-    assert len((tmp_path / "calls").read_text().split()) == 5
-
-
 def test_what_was_asked_can_be_read_back(goose: Benchmark, tmp_path: Path) -> None:
-    with AnswerStore(tmp_path / "a.sqlite") as store:
-        model = HashingModel(tmp_path / "calls")
-        table = run_conversations(model, goose, gt_clue(goose), store, SINGLE)
+    with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
+        table = run_conversations(connect(server), goose, gt_clue(goose), store, SINGLE)
         (message,) = store.prompt(table["answer_id"][0])
         assert "number 0?" in message["parts"][0]
         assert message["parts"][1]["image"].endswith("a.jpg")

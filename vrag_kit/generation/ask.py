@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from threading import Event
 
 from vrag_kit.config import Hardware
 from vrag_kit.errors import VragError
@@ -216,9 +217,18 @@ def _at_once(
     """
     if threads == 1:
         yield from map(ask, batches)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            yield from pool.map(ask, batches)
+        return
+    has_failed = Event()
+
+    def ask_next(batch: Sequence[str]) -> int:
+        try:
+            return 0 if has_failed.is_set() else ask(batch)
+        except BaseException:
+            has_failed.set()
+            raise
+
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(ask_next, batches)
 
 
 def _read(answer: Answer, task: Task) -> Answer:

@@ -21,7 +21,6 @@ from PIL import Image
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.runs import clip_cutoffs, common_cutoffs
-from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Context, DocId, Document, LazyImage, QueryId, ordered
 
 ALONE = "none"
@@ -113,11 +112,7 @@ def _first(documents: Mapping[QueryId, Sequence[DocId]]) -> Take:
 
 
 def ranked_documents(benchmark: Benchmark, run: pd.DataFrame) -> dict[QueryId, list[DocId]]:
-    """Return each query's documents in a run, best first; an empty list for a query without any.
-
-    Raises `VragError` for a run without the columns query_id, doc_id and rank.
-    """
-    require_columns(run, ["query_id", "doc_id", "rank"], "the run")
+    """Return each query's documents in a run, best first; an empty list for a query without any."""
     best_first = run.sort_values("rank", kind="stable")
     ranked = best_first.groupby("query_id", sort=False)["doc_id"].agg(list)
     return {query_id: ranked.get(query_id, []) for query_id in benchmark.queries}
@@ -346,8 +341,7 @@ def cutoffs_above_one(ks: Sequence[int]) -> list[int]:
 
     Raises `VragError` if there is none.
     """
-    above = [k for k in ks if k > 1]
-    if not above:
+    if not (above := [k for k in ks if k > 1]):
         raise VragError(f"ks is {list(ks)}; expected a k above 1, which has room beside the clue.")
     return above
 

@@ -99,21 +99,8 @@ HISTORIES = ("generated", "reference", "none")
 nothing.
 """
 ANSWER_COLUMNS = (
-    "benchmark",
-    "model",
-    "setting",
-    "k",
-    "m",
-    "draw",
-    "sample",
-    "query_id",
-    "group",
-    "doc_ids",
-    "template",
-    "answer",
-    "status",
-    "detail",
-    "answer_id",
+    *("benchmark", "model", "setting", "k", "m", "draw", "sample", "query_id", "group"),
+    *("doc_ids", "template", "answer", "status", "detail", "answer_id"),
 )
 """The first columns of an answer table; see `run_conversations` for the others."""
 

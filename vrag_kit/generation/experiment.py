@@ -103,17 +103,15 @@ def ask_conversations(
     """Ask several models as `ask_models` does, turn by turn, following `conversation`.
 
     It sets the history, a search before each turn, early stopping, and the token limit of answers.
-    The columns are those of `run_conversations`. The status of a turn that was
-    not asked is "early_stopped" after an early stop and "skipped" after a failed call.
+    A repeated context is asked and counted once. The columns are those of `run_conversations`. The
+    status of a turn that was not asked is "early_stopped" after an early stop and "skipped" after a
+    failed call.
     """
     options: Json = {"samples": decoding_of(decoding).samples, "hardware": hardware_of(hardware)}
     check_list(models, "models")
     check_list(contexts, "contexts")
-    distinct = list(dict.fromkeys(contexts))
-    if repeats := len(contexts) - len(distinct):
-        count = f"{repeats:,} of {len(contexts):,} contexts"
-        logger.info(f"note: {count} are repeats; each is asked and counted once")
-    for context in distinct:  # check before any model is loaded
+    contexts = list(dict.fromkeys(contexts))
+    for context in contexts:  # check before any model is loaded
         conversation.prompts.template_for(context)
     generators = [load_generator(entry, decoding=decoding, hardware=hardware) for entry in models]
     names = [generator.name for generator in generators]
@@ -123,7 +121,7 @@ def ask_conversations(
     with AnswerStore(project_path(answers_dir) / "answers.sqlite") as store:
         for entry in models:
             generator = generators.pop(0)
-            few = _few_enough(entry, generator.name, benchmark, distinct, conversation.prompts)
+            few = _few_enough(entry, generator.name, benchmark, contexts, conversation.prompts)
             tables.append(
                 run_conversations(generator, benchmark, few, store, conversation, **options)
             )

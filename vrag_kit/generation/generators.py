@@ -173,12 +173,10 @@ def prompt_text(prompt: Prompt) -> str:
 
 def images_before_text(prompt: Prompt) -> Prompt:
     """Return the prompt with each message's images before its text, both in their order."""
-    messages = []
-    for message in prompt:
-        images = [part for part in message.parts if not isinstance(part, str)]
-        texts = [part for part in message.parts if isinstance(part, str)]
-        messages.append(replace(message, parts=(*images, *texts)))
-    return tuple(messages)
+    return tuple(
+        replace(message, parts=tuple(sorted(message.parts, key=lambda part: isinstance(part, str))))
+        for message in prompt
+    )
 
 
 def _parts(prompt: Prompt) -> Iterator[str | LazyImage]:
@@ -242,8 +240,7 @@ class CustomGeneratorAdapter(Generator):
 
     def missing(self) -> str:
         """Return what the custom class reports as missing; "" if it does not."""
-        missing = getattr(self._made, "missing", None)
-        return "" if missing is None else str(missing())
+        return str(getattr(self._made, "missing", str)())
 
     def _reply(self, found: object) -> Reply:
         reply = Reply(raw=found) if isinstance(found, str) else found
@@ -254,7 +251,7 @@ class CustomGeneratorAdapter(Generator):
 
 
 class DryRunGenerator(Generator):
-    """Replaces a model in a dry run; the sum of its costs is compared with the cap in the end."""
+    """Replaces a model in a dry run; `model.estimate_cost(prompts, sizes)` is what it costs."""
 
     max_batch = 2000
 
@@ -272,13 +269,9 @@ class DryRunGenerator(Generator):
         self.deterministic = model.deterministic
 
     def estimate_cost(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
-        """Record image sizes and return zero costs; see `total_cost_estimate`."""
+        """Record image sizes and return zero costs: all prompts are counted in the end."""
         self.sizes.update(sizes)
         return CostEstimate(calls=0, images=0, tokens=0)
-
-    def total_cost_estimate(self) -> CostEstimate:
-        """Return the estimated cost of all recorded prompts."""
-        return self.model.estimate_cost(self.prompts, self.sizes)
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         """Return placeholders about as long as an answer. No two are equal, so that a judge would
@@ -379,12 +372,10 @@ def parse_model_entry(
         expected = "<owner>/<name> on the hub, or <model>@<endpoint>"
         hint = f"Did you mean '{spec}@{endpoint}'?"
         raise VragError(f"model {spec!r}: found no such folder; expected {expected}. {hint}")
-    for name, value in _defaults(decoding).items():
-        if given.get(name) is None:
-            given[name] = value
+    missing = {n: v for n, v in _defaults(decoding).items() if given.get(n) is None}
     where = f"model {spec!r}"
     kind: type[LocalOptions | EndpointOptions] = EndpointOptions if is_remote else LocalOptions
-    options = read_settings(kind, given, where)
+    options = read_settings(kind, given | missing, where)
     sampling = read_settings(Sampling, options.decoding, f"{where}, decoding").sampling
     if sampling.get("temperature") == 0 and sampling != GREEDY and not is_remote:
         found = "temperature 0, which decodes greedily, with other fields"

@@ -83,16 +83,15 @@ def merge_stores(
     another layout.
     """
     target = Path(to)
-    paths = [path for path in map(Path, stores) if not _is_same(path, target)]
+    paths = [path for path in map(Path, stores) if path.resolve() != target.resolve()]
     for path in paths:
         if not path.is_file() or not path.stat().st_size:
             raise VragError(f"{path}: found no answer store; expected one, as answers.sqlite.")
         AnswerStore(path).close()
     with AnswerStore(target) as store:
         merged = [_merge(path, store) for path in paths]
-    tables = [conflicts for _, conflicts in merged]
-    conflicts = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    return pd.DataFrame([counts for counts, _ in merged]), conflicts
+    conflicts = [pd.DataFrame(), *(found for _, found in merged)]
+    return pd.DataFrame([counts for counts, _ in merged]), pd.concat(conflicts, ignore_index=True)
 
 
 def _merge(path: Path, target: AnswerStore) -> tuple[Json, pd.DataFrame]:
@@ -109,7 +108,3 @@ def _merge(path: Path, target: AnswerStore) -> tuple[Json, pd.DataFrame]:
         finally:
             db.execute("DETACH other")
     return {"store": str(path), **counts.iloc[0]}, conflicts
-
-
-def _is_same(path: Path, target: Path) -> bool:
-    return path.exists() and target.exists() and path.samefile(target)

@@ -203,8 +203,7 @@ def open_prompt_set(name: str, known: Mapping[str, PromptSet], what: str) -> Pro
         return known[name]
     file = project_path(str(name))
     if not file.is_file():
-        expected = f"{', '.join(known)}, or a YAML file, and {file} does not exist"
-        raise VragError(f"{what} is {name!r}; expected {expected}.")
+        raise VragError(f"{what} is {name!r}; expected {', '.join(known)}, or a YAML file.")
     return read_prompts(file, next(iter(known.values())))
 
 

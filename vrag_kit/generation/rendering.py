@@ -39,10 +39,8 @@ from vrag_kit.types import DocId, Document, LazyImage, Message, Prompt, Query, T
 
 Values = Mapping[str, str | int | bool]
 """Constants of templates, by name."""
-_NAMES = (
-    *("question", "query_image", "choices", "documents", "history", "in_conversation"),
-    *("each", "section"),
-)
+_NAMES = ("question", "query_image", "choices", "documents", "history", "in_conversation")
+_FUNCTIONS = ("each", "section")
 _ROLES = ("system", "user", "assistant")
 
 
@@ -67,7 +65,7 @@ class Template:
     def __post_init__(self) -> None:
         """Compile it, and find the variables that it uses."""
         _, names = _compile(self.label, self.source)
-        known = [*_NAMES, *_ROLES, *self.values, *self.parts]
+        known = [*_NAMES, *_ROLES, *_FUNCTIONS, *self.values, *self.parts]
         for name, line in names.items():
             if name not in known:
                 raise VragError(

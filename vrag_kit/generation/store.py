@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ _PER_WRITE = 512
 Row = tuple[Any, ...]  # Any: what SQLite holds
 
 
-class AnswerStore:
+class AnswerStore(AbstractContextManager["AnswerStore"]):
     """Stores answers on disk, shared by all notebooks and processes that open the same file. Use it
     in a `with` block or close it.
     """
@@ -107,16 +107,13 @@ class AnswerStore:
             if found != "ok":
                 raise sqlite3.DatabaseError(f"damaged: {found}")
             for answer_id, status in db.execute(DAMAGED_ROWS):
-                what = f"the row of answer {answer_id!r} (status {status!r}) is damaged"
-                raise VragError(f"{self.path}: {what}. Restore a copy, or delete the row.")
+                row = f"answer {answer_id!r} (status {status!r})"
+                raise VragError(f"{self.path}: found the damaged row of {row}; restore a copy.")
 
     def close(self) -> None:
         """Release the claims of this process and close the file."""
         self._change_claims("DELETE FROM claims WHERE owner = ?", self.owner)
         self._db.close()
-
-    def __enter__(self) -> AnswerStore:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -241,12 +238,11 @@ class AnswerStore:
         """Return the questions without an answer or failure, in order, and the failures that
         `retry` holds and that no process has retried.
         """
-        retry = retry or {}
         rows = self.rows("answer_id, status, stored", "answers", answer_ids)
         answered = {
             answer_id
             for answer_id, status, stored in rows
-            if status == Status.OK or retry.get(answer_id) != stored
+            if status == Status.OK or (retry or {}).get(answer_id) != stored
         }
         return [answer_id for answer_id in answer_ids if answer_id not in answered]
 
@@ -287,17 +283,15 @@ class AnswerStore:
         Raises `VragError` for an empty answer that is not marked as a failure, and for a
         placeholder of a dry run, unless this store is the dry run's own.
         """
-        answers = list(answers)
-        for answer in answers:
-            if answer.is_placeholder and not is_scratch_path(self.path):
-                raise VragError(
-                    f"{self.path}: found a placeholder of a dry run; expected answers. Open the"
-                    " store within the dry run, which then works with a copy."
-                )
-            if answer.failure is None and not (answer.raw or "").strip():
-                raise VragError("an answer has the status 'ok' but no text; give it a failure.")
         with self.writing() as db:
             for answer in answers:
+                if answer.is_placeholder and not is_scratch_path(self.path):
+                    raise VragError(
+                        f"{self.path}: found a placeholder of a dry run; expected answers. Open the"
+                        " store within the dry run, which then works with a copy."
+                    )
+                if answer.failure is None and not (answer.raw or "").strip():
+                    raise VragError("an answer has the status 'ok' but no text; expected some.")
                 text = json.dumps(prompts[answer.answer_id])
                 db.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", (prompt_id(text), text))
                 db.execute(_DELETE_FAILURE, (answer.answer_id,))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vrag_kit.types import JsonView, Message, Prompt, Status
+from vrag_kit.types import JsonView, LazyImage, Prompt, Status
 
 VERSION = 5
 """Version of the table layout; a store with another version is refused."""
@@ -49,7 +49,6 @@ DAMAGED_ROWS = (
 """A row that this kit did not write: it would be read as an empty answer, or end a run."""
 StoredPrompt = list[dict[str, Any]]  # Any: what JSON holds
 """A stored prompt: messages with role and parts, images as {"image": where, "pixels": hash}."""
-_JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 
 
 def create_tables(db: sqlite3.Connection) -> None:
@@ -81,35 +80,29 @@ def answer_ids(
     An id is a hash of the model's fingerprint, every part of the prompt in order (images by their
     pixels), the decoding and the sample. File names are not included: equal pixels make equal ids.
     """
-    before = f"[{_JSON.encode(fingerprint)}, ".encode()
-    behind = f", {_JSON.encode(dict(decoding))}, {_JSON.encode(sample)}]".encode()
-    keys = (", ".join(_message_key(message, images) for message in each) for each in prompts)
-    return [hashlib.sha256(before + f"[{key}]".encode() + behind).hexdigest() for key in keys]
+    ids = []
+    for prompt in prompts:
+        messages = serialize_prompt(prompt, images, with_places=False)
+        key = [fingerprint, messages, dict(decoding), sample]
+        text = json.dumps(key, sort_keys=True, ensure_ascii=False)
+        ids.append(hashlib.sha256(text.encode()).hexdigest())
+    return ids
 
 
-def _message_key(message: Message, images: Mapping[str, ImageInfo]) -> str:
-    """A message's JSON, put together by hand because prompts hold many images."""
-    parts = [
-        _JSON.encode(part)
-        if isinstance(part, str)
-        else f'{{"pixels": "{images[part.where].pixels}"}}'  # a hash: nothing to escape
-        for part in message.parts
-    ]
-    return f'{{"parts": [{", ".join(parts)}], "role": {_JSON.encode(message.role)}}}'
-
-
-def serialize_prompt(prompt: Prompt, images: Mapping[str, ImageInfo]) -> StoredPrompt:
+def serialize_prompt(
+    prompt: Prompt, images: Mapping[str, ImageInfo], *, with_places: bool = True
+) -> StoredPrompt:
     """Return a prompt in its stored form; `images` has each of its images by `where`."""
-    messages: StoredPrompt = []
-    for message in prompt:
-        parts = [
-            part
-            if isinstance(part, str)
-            else {"image": part.where, "pixels": images[part.where].pixels}
-            for part in message.parts
-        ]
-        messages.append({"role": message.role, "parts": parts})
-    return messages
+
+    def serialize(part: str | LazyImage) -> str | dict[str, str]:
+        if isinstance(part, str):
+            return part
+        place = {"image": part.where} if with_places else {}
+        return {**place, "pixels": images[part.where].pixels}
+
+    return [
+        {"role": message.role, "parts": list(map(serialize, message.parts))} for message in prompt
+    ]
 
 
 def prompt_id(prompt: str) -> str:

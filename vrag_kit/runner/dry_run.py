@@ -161,7 +161,7 @@ def model_costs(recorded: DryRun, stores: Sequence[AnswerStore]) -> list[ModelCo
             first.prompts += other.prompts
             first.sizes.update(other.sizes)
         try:
-            forecast = first.total_cost_estimate()
+            forecast = first.model.estimate_cost(first.prompts, first.sizes)
         except VragError as error:  # a processor that cannot be read
             recorded.missing[str(error)] = None
             continue

@@ -59,8 +59,3 @@ FAMILIES = {
     "phi4_multimodal": Family(auto="AutoModelForCausalLM", adapter=("vision", "vision-lora")),
 }
 """model_type of a checkpoint's config → family."""
-
-
-def family_of(config: Options) -> Family:
-    """Return the family of a checkpoint, by its config.json."""
-    return FAMILIES.get(config.get("model_type", ""), Family())

@@ -24,7 +24,7 @@ from vrag_kit.checkpoints import (
 )
 from vrag_kit.config import SAMPLING, Count, EntryOptions
 from vrag_kit.errors import VragError
-from vrag_kit.generation.local.families import Family, family_of
+from vrag_kit.generation.local.families import FAMILIES, Family
 from vrag_kit.types import Json
 
 _EXPECTED = (
@@ -74,7 +74,7 @@ def open_checkpoint(spec: str, options: LocalOptions, device: str) -> Checkpoint
     """
     owner = f"model {spec!r}"
     folder = find_checkpoint(spec, revision=options.revision)
-    family = family_of(read_json(folder / "config.json"))
+    family = FAMILIES.get(read_json(folder / "config.json").get("model_type", ""), Family())
     if options.max_image_tokens is not None and family.budget is None:
         words = "max_image_tokens cannot be set for this family; use max_image_side"
         raise VragError(f"{owner}: {words}.")
@@ -83,15 +83,8 @@ def open_checkpoint(spec: str, options: LocalOptions, device: str) -> Checkpoint
 
 
 def read_json(path: Path) -> Json:
-    """Return a JSON file of a checkpoint; empty if there is no such file. Raises `VragError` for a
-    file that is not JSON.
-    """
-    if not path.is_file():
-        return {}
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise VragError(f"{path}: no JSON ({error}). Fetch the checkpoint again.") from error
+    """Return a JSON file of a checkpoint; empty if there is no such file."""
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
 def load_processor(checkpoint: Checkpoint) -> tuple[LibraryObject, LibraryObject]:

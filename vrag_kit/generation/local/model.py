@@ -200,7 +200,7 @@ class LoadedModel:
     ) -> tuple[list[PromptInput], Inputs]:
         """Return the rows of a plan, and inputs that continue from their shared prefixes."""
         rows = [batch[number] for number in plan.rows]
-        longest = self.inputs([batch[number] for number in plan.longest])
+        longest = self.inputs([batch[numbers[0]] for numbers in plan.chains])
         return rows, fork_kv_cache(self.model, self.inputs(rows), longest, plan)
 
     def inputs(self, batch: Sequence[PromptInput], *, reuse: bool = True) -> Inputs:

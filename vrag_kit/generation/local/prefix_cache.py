@@ -44,11 +44,6 @@ class PrefixPlan:
     """Tokens at the end of each nested row that are not shared."""
 
     @property
-    def longest(self) -> list[int]:
-        """The longest row of each chain."""
-        return [numbers[0] for numbers in self.chains]
-
-    @property
     def rows(self) -> list[int]:
         """The nested rows, chain by chain."""
         return list(chain.from_iterable(self.chains))
@@ -61,30 +56,26 @@ def plan_prefixes(rows: Sequence[TokenRow], image_token: int | None) -> PrefixPl
     shared, if it is longer than the tail, and if none of its own last tokens stands for an image.
     """
     chains: list[list[int]] = []
-    tails: dict[int, int] = {}
+    tail = 0
     for number in sorted(range(len(rows)), key=lambda each: -len(rows[each].ids)):
         row = rows[number]
         for numbers in chains:
-            tail = _tail(row, rows[numbers[0]], image_token)
-            if tail is not None:
+            own = _tail(row, rows[numbers[0]], image_token)
+            if own is not None:
                 numbers.append(number)
-                tails[number] = tail
+                tail = max(tail, own)
                 break
         else:
             chains.append([number])
-    tail = max(tails.values(), default=0)
     kept = []
     for numbers in chains:
-        fits = [each for each in numbers if _has_prefix(rows[each].ids, tail, image_token)]
+        # a prefix, without the last tokens, has all images of its row
+        ids = {each: rows[each].ids for each in numbers if len(rows[each].ids) > tail}
+        fits = [each for each in ids if image_token not in ids[each][-tail:]]
         if len(fits) > 1 and fits[0] == numbers[0]:
             kept.append(fits)
     together = set(chain.from_iterable(kept))
     return PrefixPlan(kept, [each for each in range(len(rows)) if each not in together], tail)
-
-
-def _has_prefix(ids: Sequence[int], tail: int, image_token: int | None) -> bool:
-    """Whether a row has a prefix without its last tokens, with all its images."""
-    return len(ids) > tail and image_token not in ids[-tail:]
 
 
 def _tail(row: TokenRow, longer: TokenRow, image_token: int | None) -> int | None:

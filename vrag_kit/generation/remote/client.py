@@ -85,15 +85,13 @@ class EndpointClient:
             return parse_completion(self._create(_PROBE, fields), 0)
         except openai.OpenAIError as error:
             reason = self._hopeless(error) or f"{self._failure(error)} at {self.url}."
-            raise VragError(
-                f"{self._where} cannot be asked: {reason} Check that the server runs at that URL,"
-                " and the model's name there; if it is about a field, give the entry another"
-                " `decoding`, `body` or `server`."
-            ) from None
         except ValueError as error:
-            what = "does not answer as an OpenAI-compatible endpoint does"
-            hint = "Check the URL; it often ends in /v1."
-            raise VragError(f"{self._where}: {self.url} {what} ({error}). {hint}") from None
+            reason = f"{self.url} does not answer as an OpenAI-compatible endpoint does ({error})."
+        raise VragError(
+            f"{self._where} cannot be asked: {reason} Check that the server runs at that URL, which"
+            " often ends in /v1, and the model's name there; if it is about a field, give the entry"
+            " another `decoding`, `body` or `server`."
+        )
 
     def complete(
         self, messages: Sequence[RequestFields], fields: RequestFields, max_tokens: int
@@ -152,9 +150,8 @@ class EndpointClient:
                 return Failure(Status.REFUSED, words)
             if "context_length" in reason or "context length" in reason:
                 return Failure(Status.TOO_LONG, words)
-        is_limit = isinstance(error, openai.RateLimitError)
-        status = Status.RATE_LIMITED if is_limit else Status.ERROR
-        return Failure(status, f"HTTP {error.status_code}: {words}")
+        kind = Status.RATE_LIMITED if error.status_code == 429 else Status.ERROR
+        return Failure(kind, f"HTTP {error.status_code}: {words}")
 
     def _message(self, error: openai.OpenAIError) -> str:
         """The endpoint's own words, short and without secrets."""
@@ -212,8 +209,7 @@ class LoadBalancer:
                     recorded = {**reply.fields, "endpoint": client.url}
                     return replace(reply, fields=recorded), own_fault
                 if client not in self._cooling_until:
-                    note = f"{client.url} fails ({reply.failure}); it is tried again later"
-                    logger.info(f"note: {self._where}: {note}")
+                    logger.info(f"note: {self._where}: {client.url} fails ({reply.failure})")
                 self._cooling_until[client] = time.monotonic() + _COOLDOWN
         return reply, own_fault
 
