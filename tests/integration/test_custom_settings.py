@@ -74,21 +74,6 @@ def test_contexts_that_are_there_twice_are_asked_and_counted_once(tmp_path: Path
     assert list(table["k"]) == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"query_id": "other"}, "query 'other': found the query 'other'"),
-        ({"doc_ids": ("d", "e")}, "query 'q': found the document 'e'"),
-    ],
-)
-def test_a_context_of_another_benchmark_is_said(
-    changes: dict[str, object], words: str, tmp_path: Path
-) -> None:
-    context = replace(asked_as("gt_clue"), **changes)
-    with pytest.raises(VragError, match=f"'gt_clue', {words}"):
-        ask_models([Red()], few_texts(), [context], tmp_path, prompts=PROMPTS)
-
-
 def test_a_setting_without_words_is_named_with_what_to_type(tmp_path: Path) -> None:
     few = Benchmark(name="b", fingerprint="f", queries={"q": QUERY}, corpus={}, qrels={})
     with pytest.raises(VragError, match=r"prompts.with_settings\(\{'clue_last': template\}\)"):
@@ -131,9 +116,7 @@ def test_what_is_mistyped_in_the_words_of_a_setting_is_named(how: object, words:
         PROMPTS.with_settings({"mine": how})
 
 
-def test_a_template_alone_where_one_by_k_is_expected_is_told_how_to_be_said() -> None:
-    with pytest.raises(VragError, match=r"with_settings\(\{'mine': 'one_image'\}\)"):
-        replace(PROMPTS, settings={**PROMPTS.settings, "mine": "one_image"})
+def test_a_k_without_a_template_is_named() -> None:
     some = replace(PROMPTS, settings={**PROMPTS.settings, "mine": {5: "one_image"}})
     with pytest.raises(VragError, match="no template for the setting 'mine' at k = 3"):
         some.template_for(asked_as("mine", 3))
