@@ -90,12 +90,12 @@ def parse_rewriting(raw: str) -> ParsedFields:
     """Return the field outcome and, if there is a new one, question.
 
     Text without a brace may precede the JSON object `{"entity_name": …, "updated_question": …}`;
-    only the end of a code fence may follow it. It has these two keys. An empty name, or null, is
-    "no_entity"; anything else is "unparsed".
+    only the end of a code fence may follow it. It has these two keys, once each. An empty name, or
+    null, is "no_entity"; anything else is "unparsed".
     """
     words = _THOUGHT.sub("", raw)
     try:
-        found, end = json.JSONDecoder().raw_decode(words, max(words.find("{"), 0))
+        found, end = _DECODER.raw_decode(words, max(words.find("{"), 0))
         json.dumps(found, ensure_ascii=False).encode()  # rejects half of a surrogate pair
     except (ValueError, RecursionError):
         return {"outcome": UNPARSED}
@@ -108,3 +108,13 @@ def parse_rewriting(raw: str) -> ParsedFields:
     if not isinstance(name, str) or not isinstance(question, str) or not question.strip():
         return {"outcome": UNPARSED}
     return {"outcome": REWRITTEN, "question": " ".join(question.split())}
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: what JSON holds
+    """Return a JSON object; raises ValueError for a repeated key."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key is repeated")
+    return dict(pairs)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
