@@ -103,8 +103,7 @@ def top_ranked(benchmark: Benchmark, run: pd.DataFrame) -> Distractors:
         clues = benchmark.relevant(query_id)
         ranked[query_id] = [doc_id for doc_id in ranked[query_id] if doc_id not in clues]
     counts = {query_id: len(documents) for query_id, documents in ranked.items()}
-    what = "documents in the run that are no clue"
-    return Distractors(what, counts, _first(ranked))
+    return Distractors("documents in the run that are no clue", counts, _first(ranked))
 
 
 def _first(documents: Mapping[QueryId, Sequence[DocId]]) -> Take:

@@ -86,8 +86,7 @@ def _load_tokenizer(name: str) -> Tokenizer:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises no narrower kind
         expected = f"a folder with a {file.name}, or a name on the hub (`hf download {name}`)"
-        message = f"answer_tokenizer {name!r} cannot be read ({error}); expected {expected}."
-        raise VragError(message) from error
+        raise VragError(f"answer_tokenizer {name!r}: {error}; expected {expected}.") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

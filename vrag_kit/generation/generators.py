@@ -369,17 +369,15 @@ def parse_model_entry(
     is_here = project_path(spec).is_dir()
     is_remote = "@" in spec and not is_here
     if "@" not in spec and not is_here and (endpoint := default_endpoint(spec)):
-        expected = "<owner>/<name> on the hub, or <model>@<endpoint>"
         hint = f"Did you mean '{spec}@{endpoint}'?"
-        raise VragError(f"model {spec!r}: found no such folder; expected {expected}. {hint}")
+        raise VragError(f"model {spec!r}: found no such folder; expected an endpoint. {hint}")
     missing = {n: v for n, v in _defaults(decoding).items() if given.get(n) is None}
     where = f"model {spec!r}"
     kind: type[LocalOptions | EndpointOptions] = EndpointOptions if is_remote else LocalOptions
     options = read_settings(kind, given | missing, where)
     sampling = read_settings(Sampling, options.decoding, f"{where}, decoding").sampling
     if sampling.get("temperature") == 0 and sampling != GREEDY and not is_remote:
-        found = "temperature 0, which decodes greedily, with other fields"
-        raise VragError(f"{where}, decoding: found {found}; expected it alone.")
+        raise VragError(f"{where}, decoding: temperature 0 decodes greedily; expected it alone.")
     return spec, options.model_copy(update={"decoding": sampling})
 
 

@@ -408,8 +408,7 @@ def copy_store(store: Path, target: Path) -> None:
             source.backup(copy)
     except sqlite3.Error as error:
         target.unlink(missing_ok=True)
-        message = f"{store}: cannot be read ({error}); expected a store of answers."
-        raise VragError(message) from error
+        raise VragError(f"{store}: found {error}; expected a store of answers.") from error
 
 
 def stored_field(answers: pd.DataFrame, answers_dir: Path | str, field: str) -> pd.Series:

@@ -154,7 +154,7 @@ class PromptProcessor:
             if "'type'" not in text:  # else the list was printed
                 return takes_list
         words = "its chat template takes neither a list of parts nor a string with image tokens"
-        raise VragError(f"{self.checkpoint.owner}: {words}. Fetch the checkpoint again.")
+        raise VragError(f"{self.checkpoint.owner}: {words}.")
 
     def _measure_text(self, text: str) -> int:
         rendered = self.render([("user", [text])])
