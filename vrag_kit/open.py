@@ -18,10 +18,8 @@ from vrag_kit.benchmarks import (
     read_species,
 )
 from vrag_kit.benchmarks.images import (
-    SUFFIXES,
     ImageFile,
     find_damaged,
-    find_non_images,
     list_images,
 )
 from vrag_kit.benchmarks.knowledge_base import Page
@@ -171,17 +169,11 @@ def open_images(pictures: Source) -> SpeciesImages:
 
 
 def _check_images(root: Path) -> None:
-    """Raise `VragError` for files in species folders that are no images, or are damaged. At most
+    """Raise `VragError` for files in species folders that are damaged. At most
     `_OPENED` images are opened, spread over all.
     """
     folders = [each for each in sorted(root.iterdir()) if each.is_dir()] if root.is_dir() else []
     files = list(chain.from_iterable(map(list_images, folders)))
-    if odd := find_non_images(files):
-        raise VragError(
-            f"{odd[0]}: no picture, though it is called like one; so are {len(odd):,} of the"
-            f" {len(files):,} files ({', '.join(SUFFIXES)}) in {root}. Put the pictures in their"
-            " place, or remove the files."
-        )
     opened = files[:: -(-len(files) // _OPENED)] if files else []
     if damaged := find_damaged(map(ImageFile, opened), workers=available_cores()):
         raise VragError(

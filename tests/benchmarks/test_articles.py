@@ -205,22 +205,6 @@ def test_in_the_knowledge_base_the_chunks_of_the_species_page_are_relevant(
         knowledge_base(guide, {})
 
 
-def test_species_of_one_common_name_share_a_page_and_pages_of_one_title_stay_apart(
-    guide: Benchmark,
-) -> None:
-    same = {"Aus bus": "Blue Star", "Cus dus": "Blue Star"}
-    assert set(match_pages(same, [Article("blue star", (("", "A page."),))])) == set(same)
-    first, second = sorted({query.entity for query in guide.queries.values()})[:2]
-    pages = [Article("Twins", (("", f"{name} is one."),)) for name in (first, second)]
-    knowledge = knowledge_base(guide, match_pages({first: "", second: ""}, pages))
-    assert {doc_id: document.text for doc_id, document in knowledge.corpus.items()} == {
-        "Twins#0": f"Twins. {first} is one.",
-        "Twins~2#0": f"Twins. {second} is one.",
-    }
-    by_entity = {query.entity: list(knowledge.qrels[name]) for name, query in guide.queries.items()}
-    assert (by_entity[first], by_entity[second]) == (["Twins#0"], ["Twins~2#0"])
-
-
 def test_a_list_of_species_is_read_as_inaturalist_writes_it(tmp_path: Path) -> None:
     rows = [{"name": "Branta leucopsis", "common_name": "Barnacle Goose"}, {"name": "Aus bus"}]
     for content in (rows, {"categories": rows, "images": []}):

@@ -78,19 +78,6 @@ def test_a_row_with_one_picture_for_two_charts_is_asked_when_others_show_the_mis
     assert picture(benchmark, "chart_00002_01") == BLUE
 
 
-@pytest.mark.parametrize(
-    "keypoints",
-    [
-        "{'paragraph_00001_01_01': 'They were counted.'}",  # as Python writes it
-        '{"paragraph_00001_01_01": ["They were counted."]}',
-    ],
-)
-def test_keypoints_may_be_written_otherwise(keypoints: str, tmp_path: Path) -> None:
-    write_charts(tmp_path, [{**ROWS[2], "gt_keypoints": keypoints}])
-    (query,) = load(tmp_path).queries.values()
-    assert query.metadata["gold_claims"] == ("They were counted.",)
-
-
 def test_questions_without_gold_evidence_are_counted_and_those_whose_evidence_is_missing_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,7 +88,6 @@ def test_questions_without_gold_evidence_are_counted_and_those_whose_evidence_is
     assert len(benchmark.queries) == 4
     assert benchmark.qrels[bare["id"]] == {}
     said = capsys.readouterr().out
-    assert "1 questions have no gold evidence" in said
     assert "left out 1 of 5 questions" in said
     assert "00005): paragraph_00009_01_01" in said
     write_charts(tmp_path, [lost])
@@ -121,31 +107,15 @@ def test_what_the_bars_say_may_stand_beside(tmp_path: Path) -> None:
         load(tmp_path, chart_texts=bars)
 
 
-def test_white_space_in_ids_is_encoded_in_questions_evidence_and_sentences(tmp_path: Path) -> None:
-    row = chart_row("Single-Point Text-only 1", {"paragraph_00001_01 01": "Moths."})
-    write_charts(tmp_path, [row], {"paragraph_00001_01 01": "Moths were counted."})
-    benchmark = load(tmp_path)
-    assert list(benchmark.corpus) == ["paragraph_00001_01%2001"]
-    assert benchmark.qrels == {"Single-Point%20Text-only%201": {"paragraph_00001_01%2001": 1}}
-
-
 def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
     rows, texts = write_charts(tmp_path, [{**ROWS[2], "id": ""}])
     with pytest.raises(VragError, match=r"data-00000-of-00001\.arrow row 0.*: id"):
         load(tmp_path)
-    write_charts(tmp_path, [*ROWS, ROWS[1]])
-    with pytest.raises(VragError, match=r"row 3 \(query Single-Point_Chart-only_00002\)"):
-        load(tmp_path)
+    write_charts(tmp_path)
     arrow = rows / "data-00000-of-00001.arrow"
     arrow.write_bytes(arrow.read_bytes()[:-600])
     with pytest.raises(VragError, match=r"arrow: cannot be read"):
         load(tmp_path)
-    (tmp_path / "data-1.arrow").touch()
-    state = {"_data_files": [{"filename": str(tmp_path / "data-1.arrow")}]}
-    (rows / "state.json").write_text(json.dumps(state))
-    with pytest.raises(VragError, match=r"state\.json: '/.*data-1\.arrow'"):
-        load(tmp_path)
-    (rows / "state.json").unlink()
     arrow.unlink()
     with pytest.raises(VragError, match=r"data-00000-of-00001\.arrow"):
         load(tmp_path)

@@ -101,7 +101,6 @@ def test_a_mistake_in_an_entry_is_answered_with_what_to_write() -> None:
     """The other cases are in bad_inputs.csv."""
     cases: list[tuple[Any, list[str]]] = [
         ({"rows": "x"}, ["layout ''", "webqa, charts, pages"]),
-        ("data/docs", ["Mine is 'data/docs'"]),
         ({"layout": "pages", "rows": "data/a/b"}, ["data/a/b"]),
         ({"layout": "mrag-bench", "rows": "x", "answers": "free"}, ["'free'", "options"]),
     ]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crag_rows import MULTI, SINGLE, Row, picture, session, turn, write_rows
-from datasets import Dataset, Features, Value
+from crag_rows import MULTI, Row, picture, session, turn, write_rows
+from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -23,7 +23,6 @@ from vrag_kit.benchmarks.datasets.crag_mm import (
     CragSession,
     CragTurn,
     cached_image_name,
-    index_problem,
 )
 from vrag_kit.benchmarks.datasets.crag_mm_index import (
     read_annotations,
@@ -33,7 +32,6 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import (
     write_annotations,
 )
 from vrag_kit.benchmarks.rows import Problems, validate
-from vrag_kit.benchmarks.transforms import percent_encode_spaces
 from vrag_kit.errors import VragError
 
 TALKS = [
@@ -81,34 +79,6 @@ def test_both_revisions_give_the_same_conversations_turn_by_turn(talks: dict[str
         "image_quality": "low light",
     }
     assert second.metadata["where"] == "validation-00000-of-00002.parquet row 0 (session s1) turn 1"
-
-
-def test_single_and_multi_turn_numbers_mean_the_names_that_each_file_carries(
-    tmp_path: Path,
-) -> None:
-    rows = [session("a", turn("a", query_category="multi-hop", dynamism="real-time"))]
-    labels = {}
-    for kind, names in (("single", SINGLE), ("multi", MULTI)):
-        folder = write_rows(tmp_path / kind / "rows", rows, names=names)
-        (shard,) = (folder / "data").iterdir()
-        stored = pq.read_table(shard).to_pylist()[0]["turns"]["query_category"]
-        assert stored == [names["query_category"].index("multi-hop")]
-        labels[kind] = load_crag_mm(folder).queries["a"].metadata
-        labels[kind] = {key: labels[kind][key] for key in NAMES}
-    assert labels["single"] == labels["multi"]
-    benchmark = load_crag_mm(tmp_path / "single" / "rows")
-    assert benchmark.queries["a"].conversation_id is None
-    assert benchmark.name == "crag-mm-single-turn-validation"
-
-
-@given(st.sampled_from([(column, name) for column in NAMES for name in NAMES[column]]))
-def test_a_label_is_known_in_any_usual_spelling(label: tuple[str, str]) -> None:
-    column, name = label
-    usual = (name.upper(), name.replace(" ", "_"), name.replace("-", " "), name.title())
-    for spelled in (*usual, name.replace(" and ", " & ")):
-        read = validate(CragTurn, {**turn("a"), column: spelled}, "x", Problems())
-        assert read is not None
-        assert read.labels[column] == name
 
 
 def test_egocentric_pictures_lie_in_rows_and_others_are_looked_for_by_their_whole_address(
@@ -292,13 +262,6 @@ def test_shards_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         load_crag_mm(folder, "public_test")
 
 
-def test_the_index_of_another_split_is_refused(tmp_path: Path, talks: dict[str, Path]) -> None:
-    with pytest.raises(VragError, match="public_test"):
-        load_crag_mm(talks["v0.1.2"], web_index=tmp_path / "web-index-public-test")
-    assert not index_problem("x/image-index-validation", "validation")
-    assert not index_problem("x/index", "validation")
-
-
 def test_the_diagnostic_set_gives_the_same_marks(tmp_path: Path) -> None:
     metadata = {
         "target_roi_bbox": [10, 20, 30, 40],
@@ -321,11 +284,6 @@ def test_the_diagnostic_set_gives_the_same_marks(tmp_path: Path) -> None:
     assert marks["b"] == {}
     write_annotations(tmp_path / "marks.jsonl", marks)
     assert read_annotations(tmp_path / "marks.jsonl") == marks
-    text = Features({"id": Value("string"), "metadata": Value("string")})
-    Dataset.from_list([{"id": "a", "metadata": json.dumps(metadata)}], features=text).to_parquet(
-        shard
-    )
-    assert read_diagnostic(tmp_path) == {"a": marks["a"]}
 
 
 def write_lines(folder: Path, name: str, *rows: Row) -> Path:
@@ -361,9 +319,3 @@ def test_a_page_is_named_by_its_address_and_says_its_snippet(tmp_path: Path) -> 
     assert first.text == first.metadata["page_snippet"] == "A red moth."
     assert (first.metadata["page_url"], first.metadata["page_result"]) == (page["page_url"], "")
     assert found["https://x.org/empty"].text == ""
-
-
-@given(st.text(min_size=1))
-def test_an_id_has_no_white_space_whatever_an_address_holds(address: str) -> None:
-    assert len(percent_encode_spaces(address).split()) <= 1
-    assert percent_encode_spaces(address).isprintable() or not address.isprintable()

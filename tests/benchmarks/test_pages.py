@@ -47,7 +47,7 @@ def test_a_question_over_pages_is_read_with_its_answer_its_gold_page_and_the_pic
     assert image is not None
     assert image.data() == png((20, 20, 20))
     said = capsys.readouterr().out
-    assert "plots, revision unknown: 2 questions, 3 pages, 2 labels" in said
+    assert "plots: 2 questions, 3 pages, 2 labels" in said
 
 
 @given(first=st.text(min_size=1), second=st.text(min_size=1))
@@ -149,12 +149,10 @@ def test_texts_of_pages_come_from_a_sidecar_which_may_lack_some(
         "p2": None,
     }
     said = capsys.readouterr().out
-    assert "has no text of 1 of 2 documents" in said
-    assert "texts of 1 documents that are not in the corpus" in said
-    assert "2 questions have no gold page, such as q1" in said
+    assert "has texts of 1 of 2 documents" in said
     assert load(folder).fingerprint != benchmark.fingerprint
     ocr.write_text('{"doc_id": "elsewhere", "text": "?"}\n', encoding="utf-8")
-    with pytest.raises(VragError, match=r"ocr\.jsonl line 1.*elsewhere"):
+    with pytest.raises(VragError, match=r"ocr\.jsonl: .*elsewhere"):
         load(folder, ocr=ocr)
 
 
@@ -165,7 +163,7 @@ def test_files_of_two_revisions_in_one_folder_and_missing_shards_are_refused(
     old = folder / "queries" / "train" / "0000.parquet"
     old.parent.mkdir()
     copyfile(folder / "queries" / "train-00000-of-00001.parquet", old)
-    with pytest.raises(VragError, match=r"2 shards of 1; remove those"):
+    with pytest.raises(VragError, match=r"2 shards of 1; expected each once"):
         load(folder)
     (folder / "queries" / "train-00000-of-00001.parquet").unlink()
     assert len(load(folder).queries) == 2  # the other layout alone is read as well
@@ -173,21 +171,8 @@ def test_files_of_two_revisions_in_one_folder_and_missing_shards_are_refused(
         load(folder, split="test")
     shard = folder / "corpus" / "train-00000-of-00001.parquet"
     shard.rename(shard.with_name("train-00001-of-00002.parquet"))
-    with pytest.raises(VragError, match="1 shards of 2; number 0 is missing"):
+    with pytest.raises(VragError, match="1 shards of 2"):
         load(folder)
-
-
-def test_the_revisions_that_the_hubs_download_notes_are_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = write_pages(tmp_path / "docs")
-    for config, commit in (("corpus", "3ebd091"), ("queries", "3ebd091"), ("qrels", "42d7159")):
-        note = folder / ".cache/huggingface/download" / config
-        note.mkdir(parents=True)
-        note = note / "train-00000-of-00001.parquet.metadata"
-        note.write_text(f"{commit}{'0' * 33}\netag\n1.0\n", encoding="utf-8")
-    load(folder)
-    assert "several revisions (3ebd091, 42d7159)" in capsys.readouterr().out
 
 
 def test_pictures_are_written_once_and_a_changed_file_is_read_anew(tmp_path: Path) -> None:
@@ -241,22 +226,3 @@ def test_groups_are_connected_components_each_named_by_its_first(
     members = {frozenset(name for name in keys if found[name] == each) for each in found.values()}
     assert members == by_graph(keys)
     assert all(next(name for name in keys if name in group) in found.values() for group in members)
-
-
-@pytest.mark.parametrize(
-    ("parts", "words"),
-    [
-        ({"labels": [label("q1", "gone.jpg")]}, ["query q1", "'gone.jpg'"]),
-        ({"labels": [label("q1", "deck_a.jpg", n) for n in (1, 0)]}, ["query q1", "labelled 0"]),
-        ({"queries": [{"name": "q1", "query": "?"}]}, ["'query-id'", "'name'"]),
-        ({"pages": [{"corpus-id": "a", "image": {"bytes": b"", "path": "x"}}]}, ["page a"]),
-    ],
-)
-def test_a_bad_row_is_named_with_its_file_and_its_query(
-    parts: dict[str, Any], words: list[str], tmp_path: Path
-) -> None:
-    """The other cases are in bad_inputs.csv."""
-    folder = write_pages(tmp_path / "bad", **parts)
-    with pytest.raises(VragError) as caught:
-        load(folder)
-    assert all(word in str(caught.value) for word in ["train-00000", *words]), str(caught.value)

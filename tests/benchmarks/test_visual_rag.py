@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,44 +39,6 @@ def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide: Bench
     assert len({guide.fingerprint, part.fingerprint, guide.subset([second]).fingerprint}) == 3
     with pytest.raises(VragError, match="no query 'nonsense'"):
         guide.subset([first, "nonsense"])
-
-
-def test_an_image_named_twice_with_one_label_and_a_byte_order_mark_change_nothing(
-    write_annotations: Write, tree: Path
-) -> None:
-    path = write_annotations({})
-    before = load_visual_rag(path, tree)
-    path.write_bytes(
-        b"\xef\xbb\xbf"
-        + path.read_bytes().replace(
-            f'"{GOOSE}/a.jpg": 1'.encode(), f'"{GOOSE}/a.jpg": 1, "{GOOSE}/a.jpg": 1'.encode()
-        )
-    )
-    assert path.read_bytes().count(b"a.jpg") == 2
-    after = load_visual_rag(path, tree)
-    assert (after.qrels, after.fingerprint) == (before.qrels, before.fingerprint)
-
-
-def test_a_photograph_takes_a_tenth_of_a_kilobyte_of_memory(
-    write_annotations: Write, tmp_path: Path
-) -> None:
-    rows = []
-    for species in range(20):
-        folder = GOOSE.replace("00001", f"{species:05d}")
-        names = [f"{folder}/{number:032x}.jpg" for number in range(250)]
-        (tmp_path / "many" / folder).mkdir(parents=True)
-        for name in names:
-            (tmp_path / "many" / name).touch()
-        rows.append({"images": dict.fromkeys(names, 1), "question": f"{species}?"})
-    path = write_annotations(*rows)
-    del rows, names
-    load_visual_rag(path, tmp_path / "many")  # what is loaded once is loaded
-    tracemalloc.start()
-    benchmark = load_visual_rag(path, tmp_path / "many")
-    taken, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(benchmark.corpus) == 20 * 250
-    assert taken < 100 * len(benchmark.corpus)
 
 
 def test_the_corpus_holds_each_image_of_the_rows_once_in_their_order(

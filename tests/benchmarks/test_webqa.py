@@ -137,16 +137,6 @@ def test_the_cluster_of_a_question_is_its_topic_or_where_it_has_none_its_guid(wr
     assert benchmark.groups == {"a1": "theatres", "b2": "b2", "c3": "c3"}
 
 
-def test_only_the_line_of_a_picture_is_read_however_large_the_file(write: Write) -> None:
-    annotations, images = write({"a1": question(img_posFacts=[fact(1)], img_negFacts=[])})
-    far = 51_000_000_000
-    with images.open("r+b") as file:  # a hole of 51 GB, which takes no space
-        file.seek(far)
-        file.write(b"30000001\t" + base64.b64encode(jpeg(COLORS[1])) + b"\n")
-    images.with_suffix(".lineidx").write_text(f"0\n{far}\n", encoding="ascii")
-    assert picture(load_webqa(annotations, images), "30000001").data() == jpeg(COLORS[1])
-
-
 def test_a_question_becomes_a_query_over_the_whole_corpus_with_its_positives_as_relevant(
     write: Write,
 ) -> None:
@@ -221,9 +211,8 @@ def test_what_is_wrong_in_the_annotations_is_named_by_question_and_key(
 
 def test_a_missing_or_broken_file_is_named(write: Write) -> None:
     annotations, images = write()
-    for questions, words in (("all", "'all'"), ("texts", "image, text, all")):
-        with pytest.raises(VragError, match=words):
-            load_webqa(annotations, None, questions=questions)
+    with pytest.raises(VragError, match="'all'"):
+        load_webqa(annotations, None, questions="all")
     index, whole = images.with_suffix(".lineidx"), images.read_bytes()
     image = picture(load_webqa(annotations, images), "30000002")
     images.write_bytes(whole[:100])
@@ -231,7 +220,7 @@ def test_a_missing_or_broken_file_is_named(write: Write) -> None:
         load_webqa(annotations, images)
     images.write_bytes(whole)
     index.write_text("0\n12x\n", encoding="ascii")
-    with pytest.raises(VragError, match=r"imgs\.lineidx line 2.*'12x'"):
+    with pytest.raises(VragError, match=r"imgs\.lineidx: .*'12x'"):
         load_webqa(annotations, images)
     for gone, name in ((index, r"imgs\.lineidx"), (images, r"imgs\.tsv"), (annotations, "json")):
         gone.unlink()
@@ -246,9 +235,7 @@ def test_a_missing_or_broken_file_is_named(write: Write) -> None:
     ("line", "words"),
     [
         (b"30000003\t/9j/", "30000003"),
-        (b"no tab at all", "a tab"),
-        (b"30000002\t/9j/?!", "not base64"),
-        (b"30000002\t" + base64.b64encode(b"no picture"), "not a readable"),
+        (b"30000002\t/9j/a", "not base64"),
         (b"30000002\t", "0 bytes"),
     ],
 )

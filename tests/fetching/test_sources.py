@@ -160,7 +160,6 @@ def test_an_archive_of_two_data_sets_a_damaged_one_and_a_web_page_are_refused(
 
 TEXTS = "text_corpus.jsonl"
 LINES = "\n".join(json.dumps({"id": name, "text": text}) for name, text in SENTENCES.items())
-COMMIT = "3ebd091c458cf04161f78cd7b12ea101f83e2529"
 PAGES = Source(rows="them/pages", patterns=("queries/train-*.parquet",))
 CHARTS = SOURCES["chart-rag"]
 
@@ -178,10 +177,6 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
         if not there.is_dir():
             raise OSError("404 Client Error: no such data set")
         copytree(there, local_dir, dirs_exist_ok=True)
-        for path in there.rglob("*.parquet"):
-            note = local_dir / ".cache/huggingface/download" / f"{path.relative_to(there)}.metadata"
-            note.parent.mkdir(parents=True, exist_ok=True)
-            note.write_text(f"{COMMIT}\netag\n1.0\n", encoding="utf-8")
         return str(local_dir)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
@@ -215,7 +210,6 @@ def test_each_data_set_lands_in_its_folder_and_can_be_loaded_and_none_ends_the_o
     assert hub == [None, None, "c419f37"] * 2
     cache = tmp_path / "cache"
     assert len(load_page_benchmark(to / "pages", cache_dir=cache).queries) == 2
-    assert "revision 3ebd091" in capsys.readouterr().out
     texts = to / "chart-rag" / TEXTS
     assert len(load_chart_mrag(to / "chart-rag", texts, cache_dir=cache).queries) == 3
     with pytest.raises(VragError, match="'visrag-plot'"):

@@ -142,23 +142,6 @@ def decode(data: bytes, where: str) -> Image.Image:
         raise VragError(f"{where}: {words}; `vrag check` lists every damaged one.") from error
 
 
-def find_non_images(files: Iterable[Path]) -> list[Path]:
-    """List the files whose header is not that of an image, in order. Only headers are read, which
-    misses later damage. Raises `VragError` for an image that is too large.
-    """
-
-    def begins(file: Path) -> bool:
-        try:
-            with open_image(file, str(file)):
-                return True
-        except OSError:
-            return False
-
-    files = list(files)
-    with ThreadPoolExecutor(4) as pool:
-        return [file for file, good in zip(files, pool.map(begins, files), strict=True) if not good]
-
-
 def stored_size(image: LazyImage, data: bytes) -> tuple[int, int]:
     """Return width and height as stored, from the header in the image's `data`. Raises
     `VragError`, naming the image, if it is damaged.

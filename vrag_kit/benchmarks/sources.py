@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from vrag_kit.log import logger
 from vrag_kit.types import DocId, Json
 
 _SHARD = re.compile(r".+-(\d+)-of-(\d+)\.(?:parquet|arrow)")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def local_folder(rows: Path | str, what: str, patterns: Sequence[str]) -> Path:
@@ -74,16 +73,11 @@ def find_shards(
     numbered = sorted((_number(path), path) for path in found)
     if not numbered:
         raise VragError(f"{folder}: no files {patterns[0]}; expected {what}.")
-    numbers, totals = zip(*(number for number, _ in numbered), strict=True)
-    words = ""
-    if missing := sorted({*range(max(totals))} - {*numbers}):
-        words = f"number {missing[0]} is missing. Fetch the data set again."
-    elif len({*totals}) > 1 or 0 < max(totals) < len(numbered):
-        words = "remove those that belong to another data set, or another revision."
-    if words:
-        counts = f"{len(numbered)} shards of {max(totals)}"
+    total = max(total for (_, total), _ in numbered)
+    if total and [number for number, _ in numbered] != [(n, total) for n in range(total)]:
+        counts = f"{len(numbered)} shards of {total}; expected each once, of one revision"
         place = str(numbered[0][1].parent)
-        problems.add(Kind.MISSING, place, f"{counts}; {words}")
+        problems.add(Kind.MISSING, place, f"{counts}. Fetch the data set again.")
     return [path for _, path in numbered]
 
 
@@ -216,26 +210,6 @@ def half_surrogate(found: object, text: str) -> str:
     return ""
 
 
-def hub_revision(folder: Path, files: Iterable[Path]) -> str:
-    """Return the commit of `files` in `folder`, seven digits long, as the hub's cache or download
-    folder records it. Different commits are joined by commas; "" if none is recorded.
-    """
-    cached = folder.resolve().name
-    if _COMMIT.fullmatch(cached):
-        return cached[:7]
-    notes = folder / ".cache" / "huggingface" / "download"
-    recorded = [notes / f"{path.relative_to(folder)}.metadata" for path in files]
-    found = {note.read_text(encoding="utf-8")[:7] for note in recorded if note.is_file()}
-    return ", ".join(sorted(found))
-
-
-def log_revision(name: str, folder: Path, files: Iterable[Path], holds: str) -> None:
-    """Print the revision and the contents of a data set."""
-    revision = hub_revision(folder, files) or "unknown"
-    words = f"several revisions ({revision})" if "," in revision else f"revision {revision}"
-    logger.info(f"{name}, {words}: {holds}")
-
-
 class TextRow(Row):
     """The text of one document."""
 
@@ -248,28 +222,21 @@ def read_document_texts(
 ) -> dict[DocId, str]:
     """Read the texts of `documents` from a file, keyed by document; `name` is the data set's.
 
-    Missing texts and texts of other documents are counted and printed. Ids are those of the
-    data set, or as `encode_id` encodes them. Raises `VragError` for an unusable line, a
-    duplicate document, and a file of other documents only.
+    If some are missing, their number is printed; texts of other documents are ignored. Raises
+    `VragError` for an unusable line, a duplicate document, and a file of other documents only.
     """
     file = Path(path).expanduser()
-    known = set(documents)
     seen: dict[str, str] = {}
-    found: dict[DocId, str] = {}
-    others: list[str] = []
+    texts: dict[DocId, str] = {}
     for where, values in read_objects(file, "file of texts", ("doc_id", "text")):
-        if row := validate(TextRow, values, where, RAISE):
-            doc_id = values["doc_id"] if values["doc_id"] in known else row.doc_id
-            if doc_id not in known:
-                others.append(f"{where}: {doc_id}")
-            elif RAISE.is_new(f"document {doc_id!r}", where, seen):
-                found[doc_id] = row.text
+        row = validate(TextRow, values, where, RAISE)
+        if row and RAISE.is_new(f"document {row.doc_id!r}", where, seen):
+            texts[row.doc_id] = row.text
+    found = {doc_id: texts[doc_id] for doc_id in documents if doc_id in texts}
     if not found:
-        words = f"texts of {len(others):,} documents, none of {name}, such as {others[0]!r}"
+        words = f"texts of {len(texts):,} documents, none of {name}, such as {next(iter(texts))!r}"
         raise VragError(f"{file}: {words}. Give the sidecar of this data set.")
-    if others or len(found) < len(known):
-        logger.info(
-            f"{name}: {file.name} has no text of {len(known) - len(found):,} of {len(known):,}"
-            f" documents, and texts of {len(others):,} documents that are not in the corpus"
-        )
+    if len(found) < len(documents):
+        counts = f"{len(found):,} of {len(documents):,}"
+        logger.info(f"{name}: {file.name} has texts of {counts} documents")
     return found

@@ -4,7 +4,6 @@ piece of evidence (Yang et al. 2025, arXiv 2502.14864).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Sequence
 from itertools import chain, product
@@ -19,14 +18,12 @@ from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, encoded_i
 from vrag_kit.benchmarks.sources import (
     find_shards,
     local_folder,
-    log_revision,
     read_document_texts,
     read_objects,
     read_shard,
 )
 from vrag_kit.benchmarks.transforms import RowId, encode_id, hash_parts, parse_literal
 from vrag_kit.errors import VragError
-from vrag_kit.files import safe_join
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Query
 
@@ -49,7 +46,6 @@ _MODALITY = {
     "chart paragraph": "both",
 }
 """Modality that an id states, or kinds of evidence → modality."""
-_FETCH = "Fetch it again by `vrag fetch suite`."
 
 
 def _evidence_id(name: str) -> str:
@@ -61,11 +57,10 @@ def _evidence_id(name: str) -> str:
 
 def _keypoints(value: object) -> object:
     """Evidence → list of statements, of an object that may be written as text."""
-    points = parse_literal(value) if isinstance(value, str) and value.strip() else value or {}
+    points = parse_literal(value) if isinstance(value, str) else value
     if not isinstance(points, dict):
         return value
-    lists = {key: each if isinstance(each, list) else [each] for key, each in points.items()}
-    return {key: each for key, each in lists.items() if each != [None]}  # Arrow fills up objects
+    return {key: each if isinstance(each, list) else [each] for key, each in points.items()}
 
 
 class ChartRow(Row):
@@ -131,7 +126,7 @@ def load_chart_mrag(
     """Load Chart-MRAG over the corpus of its charts and of the sentences in `texts`.
 
     `rows` is a folder of `save_to_disk`, or a hub name ("ymyang/Chart-MRAG@<revision>");
-    `texts` is `text_corpus.jsonl`. The revision and the counts are printed.
+    `texts` is `text_corpus.jsonl`. The counts are printed.
 
     Labels are 1 for the evidence in `gt_keypoints`; its statements are `gold_claims` in the
     metadata, which also hold `hops` (1 for a single point, 2 within or between documents,
@@ -142,14 +137,14 @@ def load_chart_mrag(
     The image of a chart comes from a row that names only this chart, else from any row that
     names it; it is written once to `cache_dir` (runs/row_pictures). `text` of a chart comes
     from `chart_texts`, JSON Lines of {"doc_id", "text"}. Questions whose evidence is missing
-    are left out and counted; questions without gold evidence are kept and counted.
+    are left out and counted; questions without gold evidence are kept.
 
     Problems are unusable rows and lines, duplicate ids, and missing or damaged files; without
     `problems` the first raises `VragError`. Missing evidence is among them where problems are
     collected.
     """
     folder = local_folder(rows, _ROWS, ["*.arrow", "*.json"])
-    files = _find_files(folder, problems)
+    files = find_shards(folder, ["*.arrow"], _ROWS, problems)
     store = image_cache_dir(cache_dir)
     questions = _read_questions(files, store, problems)
     sentences = read_sentences(texts, problems)
@@ -157,7 +152,7 @@ def load_chart_mrag(
     bars = read_document_texts(chart_texts, charts, name) if chart_texts else {}
     asked = _with_evidence(questions, {*sentences, *charts}, name, texts, problems)
     holds = f"{len(asked):,} questions, {len(charts):,} charts, {len(sentences):,} sentences"
-    log_revision(name, folder, files, holds)
+    logger.info(f"{name}: {holds}")
     corpus = {
         key: Document(
             doc_id=key,
@@ -199,32 +194,16 @@ def chart_images(questions: Sequence[Question]) -> dict[DocId, str]:
 def read_sentences(path: Path | str, problems: Problems = RAISE) -> dict[DocId, str]:
     """Read `text_corpus.jsonl` as a mapping from sentence id to text, in file order.
 
-    Problems are a missing file, unusable lines, and an id with two texts.
+    Problems are unusable lines, and an id with two texts.
     """
-    file = Path(path).expanduser()
-    if not file.exists():
-        problems.add(Kind.MISSING, str(file), f"no such file of sentences. {_FETCH}")
-        return {}
     found: dict[DocId, str] = {}
+    file = Path(path).expanduser()
     for where, values in read_objects(file, "file of sentences", ("id", "text"), problems):
         row = validate(Sentence, values, f"{where} ({values.get('id')})", problems)
         if row and found.setdefault(row.id, row.text) != row.text:
             words = f"{row.id!r} came before with another text; expected it once."
             problems.add(Kind.ROW, where, words)
     return found
-
-
-def _find_files(folder: Path, problems: Problems) -> list[Path]:
-    """The Arrow files that `state.json` names, in order; without it, all in the folder."""
-    state = folder / "state.json"
-    if not state.is_file():
-        return find_shards(folder, ["*.arrow"], _ROWS, problems)
-    listed = json.loads(state.read_text(encoding="utf-8"))["_data_files"]
-    files = [safe_join(folder, each["filename"], str(state)) for each in listed]
-    for path in files:
-        if not path.is_file():
-            problems.add(Kind.MISSING, str(path), f"no such file. {_FETCH}")
-    return [path for path in files if path.is_file()]
 
 
 def _read_questions(files: Sequence[Path], store: Path, problems: Problems) -> list[Question]:
@@ -246,21 +225,7 @@ def _read_questions(files: Sequence[Path], store: Path, problems: Problems) -> l
         row = validate(ChartRow, values, where, problems)
         if row and problems.is_new(f"query {row.id!r}", where, seen):
             questions.append((where, row, names))
-            _note_oddities(row, len(names), where, problems)
     return questions
-
-
-def _note_oddities(row: ChartRow, images: int, where: str, problems: Problems) -> None:
-    scope, modality = row.id_parts
-    oddities = {
-        "no gold evidence: gt_keypoints is empty": not row.evidence,
-        "the id states neither hops nor modality": not scope,
-        f"the id says {modality}, the evidence {row.modality}": scope and modality != row.modality,
-        f"{images} images for {len(row.charts)} charts": len(row.charts) != images,
-    }
-    for oddity, holds in oddities.items():
-        if holds:
-            problems.add(Kind.ODD, where, oddity)
 
 
 def _with_evidence(
@@ -287,8 +252,6 @@ def _with_evidence(
     if lost:
         words = f"{len(questions) - len(asked):,} of {len(questions):,} questions"
         logger.info(f"{name}: left out {words}, whose evidence is missing ({lost[0]})")
-    if bare := [where for where, row in asked if not row.evidence]:
-        logger.info(f"{name}: {len(bare):,} questions have no gold evidence ({bare[0]})")
     return asked
 
 

@@ -110,8 +110,6 @@ def _load(name: str, entry: Entry) -> Benchmark:
 
 def _check(name: str, entry: Entry) -> None:
     """Raise `VragError` for an entry that cannot be read."""
-    if not isinstance(entry, Mapping):
-        raise VragError(f"suite: {name} is {short_repr(entry)}; expected a mapping with `layout`.")
     layout = str(entry.get("layout", ""))
     if layout not in LAYOUTS:
         expected = f"one of {', '.join(LAYOUTS)}.{did_you_mean(layout, LAYOUTS)}"

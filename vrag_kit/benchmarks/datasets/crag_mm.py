@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -78,7 +77,7 @@ _SESSIONS = Path(__file__).with_name("crag_mm_sessions.json")
 
 
 def _label(value: object, info: ValidationInfo) -> str:
-    """A label's name, spelled as in `NAMES`, for its name or the number that the file gives it."""
+    """A label's name, one of `NAMES`, for its name or the number that the file gives it."""
     column = str(info.field_name)
     if isinstance(value, int) and not isinstance(value, bool):
         names = (info.context or {}).get(column)
@@ -88,16 +87,10 @@ def _label(value: object, info: ValidationInfo) -> str:
         if not 0 <= value < len(names):
             raise ValueError(f"is {value}, an unknown label; the file names {len(names)}.")
         value = names[value]
-    spelled = {_spaced(name): name for name in NAMES[column]}
-    if not isinstance(value, str) or _spaced(value) not in spelled:
+    if value not in NAMES[column]:
         known = ", ".join(NAMES[column])
         raise ValueError(f"is {short_repr(value)}, an unknown label; expected one of {known}.")
-    return spelled[_spaced(value)]
-
-
-def _spaced(name: str) -> str:
-    """A name without regard to case, "&" for "and", underscores and hyphens for spaces."""
-    return normalize_text(re.sub("[_-]", " ", name.replace("&", " and ")))
+    return str(value)
 
 
 Label = Annotated[str, BeforeValidator(_label)]
@@ -210,13 +203,10 @@ def load_crag_mm(
     an image file, and sessions that the authors drop, are left out, with a message.
 
     Problems are unusable rows, damaged images of rows, and missing shards; without `problems` the
-    first raises `VragError`. It is raised too for the index of another split, and without any
-    image. Where problems are collected, images that were not fetched are among them, and their
-    queries, and those with an image in the row, have none.
+    first raises `VragError`. It is raised too without any image. Where problems are collected,
+    images that were not fetched are among them, and their queries, and those with an image in the
+    row, have none.
     """
-    for index in (image_index, web_index):
-        if index and (problem := index_problem(index, split)):
-            raise VragError(problem)
     shards = find_split(rows, split, problems)
     if images:
         place = Path(images).expanduser()
@@ -235,9 +225,6 @@ def load_crag_mm(
     for each in _usable(sessions, place, name, problems):
         image = _image(each, place, egocentric_size)
         queries |= {query.query_id: query for query in _queries(each, image, marks, is_multi)}
-    if marks and not marks.keys() & queries.keys():
-        words = f"none of {len(marks):,} marks is of a question, such as of {next(iter(marks))}"
-        problems.add(Kind.ODD, f"{name} {MARKS}", words)
     corpus = read_image_index(image_index, problems) if image_index else {}
     corpus |= read_web_index(web_index, problems) if web_index else {}
     names = {each.session_id: each.image_name for each in sessions}
@@ -339,17 +326,6 @@ def _labels(
     return {
         name: dict(of_entity.get(normalize_text(each.entity), {})) for name, each in queries.items()
     }
-
-
-def index_problem(folder: Path | str, split: str) -> str:
-    """Describe why an index cannot be used for a split: its folder's name ends with another
-    split's. Returns "" otherwise.
-    """
-    name = Path(folder).name.replace("-", "_")
-    for other in SPLITS:
-        if other != split and name.endswith(other):
-            return f"{folder}: the index of {other}, but the questions are those of {split}."
-    return ""
 
 
 @cache

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, FiniteFloat
 
 from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, validate
-from vrag_kit.benchmarks.sources import find_shards, parse_object, read_objects, read_shard
+from vrag_kit.benchmarks.rows import RAISE, Problems, Row, Text, validate
+from vrag_kit.benchmarks.sources import find_shards, read_objects, read_shard
 from vrag_kit.benchmarks.transforms import SpacelessText, percent_encode_spaces
 from vrag_kit.files import escapes_folder, write_file
 from vrag_kit.types import DocId, Document, Json, JsonView, QueryId
@@ -104,8 +104,6 @@ def entry_document(
     row = validate(Entry, values, location, problems)
     if row is None:
         return None
-    if not row.entities:
-        problems.add(Kind.ODD, location, "an entry without an entity")
     entities = [
         {"entity_name": each.entity_name, "entity_attributes": each.entity_attributes or ""}
         for each in row.entities
@@ -135,8 +133,6 @@ def page_document(values: JsonView, location: str, problems: Problems) -> Docume
     if row is None:
         return None
     fields = {key: values.get(key) or "" for key in WebPage.model_fields if key != "chunks"}
-    if not (fields["page_snippet"].strip() or fields["page_result"].strip()):
-        problems.add(Kind.ODD, location, "a page without a snippet and a text")
     published = {} if row.chunks is None else {"chunks": row.chunks}
     return Document(
         doc_id=percent_encode_spaces(row.page_url),
@@ -223,8 +219,6 @@ def read_diagnostic(folder: Path | str) -> dict[QueryId, Json]:
     for shard in find_shards(folder, patterns, f"those of {DIAGNOSTIC}"):
         for location, row in read_shard(shard, ("id", "metadata"), DIAGNOSTIC):
             given = row["metadata"]
-            if isinstance(given, str):
-                given = parse_object(given, location, ("target_roi_bbox", "image_size"))
             values = {
                 "interaction_id": row["id"],
                 "entity": given.get("target_object_name") or None,

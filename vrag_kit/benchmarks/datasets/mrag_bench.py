@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -93,15 +93,13 @@ class MragRow(Row):
 
     @model_validator(mode="after")
     def _answer_is_its_option(self) -> MragRow:
-        options, answer = list(map(_spaced, self.options)), _spaced(self.answer)
-        option = self.options["ABCD".index(self.answer_choice)]
-        found = f"the answer {self.answer!r}"
-        if answer not in options:
-            raise ValueError(f"{found} is none of the options {', '.join(self.options)}")
-        if _spaced(option) != answer:
-            raise ValueError(f"{found} is another than option {self.answer_choice}, {option!r}")
-        if options.count(answer) > 1:
-            raise ValueError(f"{found} occurs twice: two options are {self.answer!r}")
+        options = dict(zip("ABCD", map(_spaced, self.options), strict=True))
+        answer, letter = _spaced(self.answer), self.answer_choice
+        if options[letter] != answer:
+            of = f"{options[letter]!r} of the options {', '.join(self.options)}"
+            raise ValueError(f"the answer {self.answer!r} is another than option {letter}, {of}")
+        if list(options.values()).count(answer) > 1:
+            raise ValueError(f"two options are {self.answer!r}")
         return self
 
 
@@ -161,7 +159,7 @@ def load_mrag_bench(
     files = {path.name: path for path in list_images(folder)} if folder else {}
     cache = store / files_version([*shards, *files.values()], "MRAG-Bench")
     matched, copies = match_rows(shards, folder, cache, problems)
-    rows_by_id = sorted(matched, key=lambda row: _order(row.id))
+    rows_by_id = sorted(matched, key=lambda row: (len(row.id), row.id))  # ids are numbers
     documents = dict.fromkeys(name for name in files if name not in copies)
     for row in rows_by_id:
         documents |= dict.fromkeys(row.images["gt_images"] + row.images["retrieved_images"])
@@ -219,11 +217,6 @@ def doc_id_from_filename(name: str) -> str:
     return quote(name, safe="")
 
 
-def _order(row_id: str) -> tuple[bool, int, str]:
-    """Ids are numbers, and sort as such; others come behind, as texts."""
-    return (not row_id.isdecimal(), int(row_id) if row_id.isdecimal() else 0, row_id)
-
-
 def _query(row: MatchedRow, image: LazyImage, group: str) -> Query:
     texts = row.texts
     return Query(
@@ -271,15 +264,14 @@ def _match(
     columns = [name for name, field in MragRow.model_fields.items() if field.is_required()]
     rows: list[object] = [[[], images.copies]]
     seen: dict[str, str] = {}
-    ids = set()
     for shard in shards:
         for location, values in read_shard(shard, columns, "MRAG-Bench", problems):
-            ids.add(str(values["id"]))
             row = validate(MragRow, values, location, problems)
             if not row or not problems.is_new(f"id {row.id!r}", location, seen):
                 continue
             where = f"{location} (id {row.id})"
-            _note_oddities(row, location, problems)
+            if len({*row.gt_images}) < len(row.gt_images):
+                problems.add(Kind.ODD, location, "one image occurs twice", "gt_images")
             if names := _image_names(row, location, images, problems):
                 cached = sorted(images.written.intersection(chain(*names.values())))
                 rows.append([cached, where, row.texts, names])
@@ -287,9 +279,6 @@ def _match(
                     if lost := len(images.written.intersection(files)):
                         words = f"{lost} images are not in the corpus"
                         problems.add(Kind.ODD, where, words, column)
-    for copy in images.copies:
-        problems.add(Kind.ODD, str(corpus), "the bytes of an earlier file", copy)
-    _note_gaps(ids, shards[0].parent, problems)
     if corpus:
         logger.info(f"MRAG-Bench: {len(images.written):,} images of rows are not in the corpus")
     return rows
@@ -308,25 +297,6 @@ def _image_names(
             problems.add(Kind.DAMAGED, location, str(error), column)
             return {}
     return names
-
-
-def _note_oddities(row: MragRow, location: str, problems: Problems) -> None:
-    plain = list(map(_spaced, row.options))
-    if repeated := [option for option in row.options if plain.count(_spaced(option)) > 1]:
-        problems.add(Kind.ODD, location, f"two options are {repeated[0]!r}")
-    if len({*row.gt_images}) < len(row.gt_images):
-        problems.add(Kind.ODD, location, "one image occurs twice", "gt_images")
-    if row.image in row.gt_images:
-        problems.add(Kind.ODD, location, "the query's own image is among them", "gt_images")
-
-
-def _note_gaps(ids: Iterable[str], folder: Path, problems: Problems) -> None:
-    numbers = {int(each) for each in ids if each.isdecimal()}
-    gaps = sorted({*range(max(numbers, default=0))} - numbers)
-    if problems.collect and gaps:
-        first = ", ".join(map(str, gaps[:5])) + (", …" if gaps[5:] else "")
-        words = f"{len(gaps):,} of {max(numbers) + 1:,} ids: {first}"
-        problems.add(Kind.MISSING, str(folder), words)
 
 
 class _Images:

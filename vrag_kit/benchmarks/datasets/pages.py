@@ -17,7 +17,6 @@ from vrag_kit.benchmarks.rows import RAISE, EncodedImage, Kind, Problems, Row, T
 from vrag_kit.benchmarks.sources import (
     find_shards,
     local_folder,
-    log_revision,
     read_document_texts,
     read_shard,
 )
@@ -27,7 +26,6 @@ from vrag_kit.benchmarks.transforms import (
     correct_option,
     decode_id,
     hash_parts,
-    normalize_text,
     option_texts,
     parse_literal,
 )
@@ -115,8 +113,8 @@ def load_page_benchmark(
 ) -> Benchmark:
     """Load questions over page images from a folder or the hub.
 
-    A hub name is "openbmb/VisRAG-Ret-Test-PlotQA@<revision>". The revision and the numbers of
-    questions, pages and labels are printed, because revisions of a data set differ.
+    A hub name is "openbmb/VisRAG-Ret-Test-PlotQA@<revision>". The numbers of questions, pages
+    and labels are printed, because revisions of a data set differ.
 
     Ids may be numbers or texts; white space in them is percent-encoded (`decode_id` restores
     it). A query's `answers` are the texts of `answer`, one or a list. For a question with
@@ -129,8 +127,7 @@ def load_page_benchmark(
 
     `image` of a page is written once to `cache_dir` (runs/row_pictures); `text` comes from
     `ocr`, a JSON Lines file of {"doc_id", "text"}. Questions whose answer is none of their
-    options are left out and counted; questions without a gold page, and labels of questions
-    that do not exist, are counted.
+    options are left out and counted; labels of questions that do not exist are ignored.
 
     Problems are unusable rows, duplicate ids, labels of missing pages, and missing or damaged
     shards; without `problems` the first raises `VragError`. It is raised too if a folder has
@@ -149,18 +146,13 @@ def load_page_benchmark(
     labels = _read_labels(shards["qrels"], questions, {doc_id for _, doc_id, _ in pages}, problems)
     count = sum(map(len, labels.values()))
     holds = f"{len(questions):,} questions, {len(pages):,} pages, {count:,} labels"
-    log_revision(name, folder, chain(*shards.values()), holds)
+    logger.info(f"{name}: {holds}")
     documents = {doc_id: document or doc_id for _, doc_id, document in pages}
     gold = {
         query_id: [documents[doc_id] for doc_id, label in found.items() if label]
         for query_id, found in labels.items()
     }
     groups = connected_groups(gold)
-    bare = [query_id for query_id, found in gold.items() if not found]
-    for query_id in bare:
-        problems.add(Kind.ODD, questions[query_id][0], "no gold page")
-    if bare:
-        logger.info(f"{name}: {len(bare):,} questions have no gold page, such as {bare[0]}")
     queries = {
         query_id: _query(row, where, groups[query_id], len(gold[query_id]))
         for query_id, (where, row) in questions.items()
@@ -221,9 +213,6 @@ def _read_queries(shards: Sequence[Path], name: str, problems: Problems) -> Ques
     for where, row, _ in _read(QueryRow, shards, problems):
         if not problems.is_new(f"query {row.query_id!r}", where, seen):
             continue
-        options = list(map(normalize_text, option_texts(row.options)))
-        if repeated := [option for option in options if options.count(option) > 1]:
-            problems.add(Kind.ODD, where, f"two options are {repeated[0]!r}")
         if row.accepted or not row.answer:
             found[row.query_id] = where, row
             continue
@@ -242,23 +231,18 @@ def _read_queries(shards: Sequence[Path], name: str, problems: Problems) -> Ques
 def _read_labels(
     shards: Sequence[Path], questions: Questions, corpus: Collection[DocId], problems: Problems
 ) -> Labels:
-    """Labels of every question; a message counts those of others."""
+    """Labels of every question; those of others are ignored."""
     labels: Labels = {query_id: {} for query_id in questions}
-    others: list[QueryId] = []
     for where, row, _ in _read(LabelRow, shards, problems):
         page, label = f"page {row.doc_id!r}", int(row.score)
         if row.query_id not in labels:
-            others.append(row.query_id)
-        elif row.doc_id not in corpus:
+            continue
+        if row.doc_id not in corpus:
             words = f"{page} is not in the corpus ({len(corpus):,} pages). Fetch all configs again."
             problems.add(Kind.ROW, where, words)
         elif (before := labels[row.query_id].setdefault(row.doc_id, label)) != label:
             words = f"{page} is labelled {label}, and {before} before; expected one label."
             problems.add(Kind.ROW, where, words)
-    if others:
-        words = f"labels of {len({*others}):,} questions that do not exist, such as {min(others)}"
-        problems.add(Kind.ODD, "qrels", words)
-        logger.info(words)
     return labels
 
 
