@@ -97,7 +97,9 @@ def test_checks_and_fetching_name_it(large: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_not_decoded_and_pillows_own_warning_does_not_show(large: Path) -> None:
+def test_it_is_not_decoded_and_pillows_own_warning_does_not_show(tmp_path: Path) -> None:
+    large = tmp_path / "a.png"
+    large.write_bytes(black(30000, 30000))
     code = f"""
 import resource
 from vrag_kit.benchmarks.images import ImageFile, VragError

@@ -193,8 +193,6 @@ def test_every_image_is_that_of_its_own_line(write: Write) -> None:
         ([], ["a JSON list"]),
         ({"a1": question(img_posFacts=[])}, ["split 'val'", "img_posFacts"]),
         ({"a 1": question()}, ["'a 1'", "white space"]),
-        ({"a1": {"Q": "?", "A": [], "split": "val", "img_Facts": []}}, ["'a1'", "'img_posFacts'"]),
-        ({"a1": question(img_posFacts=[fact(0, image_id="d_0")])}, ["number 1", "'d_0'"]),
         ({"a1": question(img_posFacts=[fact(0, caption="", title=None)])}, ["30000000", "'title'"]),
         ({"a1": question(img_posFacts=[fact(4)])}, ["30000004", "4 lines"]),
     ],

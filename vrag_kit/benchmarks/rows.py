@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from vrag_kit.errors import VragError, short_repr
@@ -79,9 +86,11 @@ def _image(value: object) -> bytes:
     raise PydanticCustomError("no_image", "an image")
 
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Text = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1), Field(description="a text")
+]
 """A text that is not blank, without white space around it."""
-TrecId = Annotated[str, StringConstraints(pattern=r"^\S+$")]
+TrecId = Annotated[str, Field(pattern=r"^\S+$", description="a text without white space")]
 """An id that TREC files can hold."""
 EncodedImage = Annotated[bytes, BeforeValidator(_image)]
 """The bytes of an image in a row, given as such or in an object with `bytes`."""
@@ -102,21 +111,6 @@ class Row(BaseModel):
 
 
 R = TypeVar("R", bound=Row)
-
-_EXPECTED = {
-    "string_type": "a text",
-    "string_too_short": "a text",
-    "string_pattern_mismatch": "a text without white space",
-    "int_type": "a whole number (int)",
-    "finite_number": "a finite number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "dict_type": "a mapping",
-    "list_type": "a list",
-    "too_short": "at least one",
-    "extra_forbidden": "no such field",
-}
-"""Type of a pydantic error → what was expected."""
 
 
 def validate(
@@ -151,14 +145,9 @@ def _describe(model: type[Row], fault: ErrorDetails) -> str:
     if kind == "missing":
         names = ", ".join(map(repr, found)) if isinstance(found, Mapping) else short_repr(found)
         return f"{path}{field!r}: found None; the keys are {names or 'none'}."
-    if kind == "literal_error":
-        expected = str(context["expected"]).replace("'", "").replace(" or ", ", ")
-    else:
-        expected = _EXPECTED.get(kind, fault["msg"].removeprefix("Input should be "))
+    expected = fault["msg"].removeprefix("Input should be ")
     known = model.model_fields.get(str(fault["loc"][0])) if fault["loc"] else None
     if known is not None and known.description and len(fault["loc"]) == 1:
         expected = known.description
-    elif kind == "extra_forbidden":
-        expected = f"one of {', '.join(model.model_fields)}"
     at = f"{path}{field!r}" if isinstance(field, str) else f"{path}{field}"
     return f"{at}: found {short_repr(found)}; expected {expected}."

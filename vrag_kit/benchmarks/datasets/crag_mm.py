@@ -40,8 +40,6 @@ EGO_SIZE = (960, 1280)
 """Width and height to which the authors' code resizes egocentric images."""
 STORE = "runs/crag_mm"
 """Image folder for rows from the hub cache, relative to the project's root."""
-SINGLE = "crag-mm-2025/crag-mm-single-turn-public@v0.1.2"
-MULTI = "crag-mm-2025/crag-mm-multi-turn-public@v0.1.2"
 SPLITS = ("validation", "public_test")
 NAMES = {
     "domain": (
@@ -352,7 +350,7 @@ def images_folder(rows: Path | str) -> Path:
 def find_split(rows: Path | str, split: str, problems: Problems = RAISE) -> list[Path]:
     """List a split's shards by number, in a folder or its folder "data".
 
-    `rows` may also be a hub name such as `SINGLE`, whose shards are fetched once. Raises
+    `rows` may also be a hub name (`load_crag_mm`), whose shards are fetched once. Raises
     `VragError` for an unknown split and for no shards; missing shards are a problem.
     """
     if split not in SPLITS:

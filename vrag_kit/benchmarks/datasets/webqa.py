@@ -264,10 +264,8 @@ def _read_rows(
     """(location, row) of the questions of `split` that have such evidence."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise VragError(f"{path}: no such annotation file; expected {ANNOTATIONS}.") from error
-    except ValueError as error:
-        raise VragError(f"{path}: not JSON ({error}). Fetch {ANNOTATIONS} again.") from error
+    except (OSError, ValueError) as error:
+        raise VragError(f"{path}: no JSON file ({error}); expected {ANNOTATIONS}.") from error
     if not isinstance(content, dict) or not all(isinstance(row, dict) for row in content.values()):
         found = f"found a JSON {type(content).__name__}"
         raise VragError(f"{path}: {found}; expected one object with an object for each Guid.")
