@@ -54,7 +54,6 @@ OURS = {
     "fetching/sources.py": {"name"},
     # what a folder lists, or what was typed: parameters, notebooks, models
     "analysis/results.py": {"f'{name}{SUFFIX}'"},
-    "benchmarks/sources.py": {"f'{path.relative_to(folder)}.metadata'"},
     "building/benchmark_files.py": {"f'{folder.name}.yaml'"},
     "retrieval/compare.py": {"f'{name}.run'"},
     "retrieval/shards.py": {
