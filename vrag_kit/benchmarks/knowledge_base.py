@@ -17,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 from pydantic import TypeAdapter
 
+from vrag_kit.benchmarks import articles as article_code
 from vrag_kit.benchmarks.articles import CHUNK_TOKENS, Article, chunk_article, read_articles
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
@@ -121,9 +122,10 @@ def _key(source: Path | str, species: Mapping[str, str]) -> str:
 
     A folder's articles are known by name, time and size.
     """
+    code = [Path(str(module)).read_text("utf-8") for module in (article_code.__file__, __file__)]
     files = [file for file in sorted(Path(source).rglob("*")) if file.is_file()]
     stats = [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files]
-    parts = [str(source), stats, sorted(species.items())]
+    parts = [str(source), stats, sorted(species.items()), code]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 

@@ -25,8 +25,12 @@ from vrag_kit.log import progress
 from vrag_kit.types import Json
 
 _DAMAGED = (
-    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, ZranError),
-    *(NotImplementedError, EOFError, io.UnsupportedOperation),
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    ZranError,
+    NotImplementedError,
+    EOFError,
 )
 """Exceptions that reading a truncated or damaged archive raises."""
 _CHUNK = 1 << 18
