@@ -310,3 +310,17 @@ def test_a_page_is_named_by_its_address_and_says_its_snippet(tmp_path: Path) -> 
     assert first.text == first.metadata["page_snippet"] == "A red moth."
     assert (first.metadata["page_url"], first.metadata["page_result"]) == (page["page_url"], "")
     assert found["https://x.org/empty"].text == ""
+
+
+def test_a_label_is_known_in_any_usual_spelling() -> None:
+    for column, names in NAMES.items():
+        for name in names:
+            for spelled in (name.upper(), name.replace(" ", "_"), name.replace(" and ", " & ")):
+                read = validate(CragTurn, {**turn("a"), column: spelled}, "x", Problems())
+                assert read is not None
+                assert read.labels[column] == name
+
+
+def test_the_index_of_another_split_is_refused(tmp_path: Path, talks: dict[str, Path]) -> None:
+    with pytest.raises(VragError, match="public_test"):
+        load_crag_mm(talks["v0.1.2"], web_index=tmp_path / "web-index-public-test")

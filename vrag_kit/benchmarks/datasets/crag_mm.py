@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -75,7 +76,7 @@ _SESSIONS = Path(__file__).with_name("crag_mm_sessions.json")
 
 
 def _label(value: object, info: ValidationInfo) -> str:
-    """A label's name, one of `NAMES`, for its name or the number that the file gives it."""
+    """A label's name, spelled as in `NAMES`, for its name or the number that the file gives it."""
     column = str(info.field_name)
     if isinstance(value, int) and not isinstance(value, bool):
         names = (info.context or {}).get(column)
@@ -85,10 +86,16 @@ def _label(value: object, info: ValidationInfo) -> str:
         if not 0 <= value < len(names):
             raise ValueError(f"is {value}, an unknown label; the file names {len(names)}.")
         value = names[value]
-    if value not in NAMES[column]:
+    spelled = {_spaced(name): name for name in NAMES[column]}
+    if not isinstance(value, str) or _spaced(value) not in spelled:
         known = ", ".join(NAMES[column])
         raise ValueError(f"is {short_repr(value)}, an unknown label; expected one of {known}.")
-    return str(value)
+    return spelled[_spaced(value)]
+
+
+def _spaced(name: str) -> str:
+    """A name without regard to case, "&" for "and", underscores and hyphens for spaces."""
+    return normalize_text(re.sub("[_-]", " ", name.replace("&", " and ")))
 
 
 Label = Annotated[str, BeforeValidator(_label)]
@@ -201,10 +208,14 @@ def load_crag_mm(
     an image file, and sessions that the authors drop, are left out, with a message.
 
     Problems are unusable rows, damaged images of rows, and missing shards; without `problems` the
-    first raises `VragError`. It is raised too without any image. Where problems are collected,
+    first raises `VragError`. It is raised too for the index of another split, and
+    without any image. Where problems are collected,
     images that were not fetched are among them, and their queries, and those with an image in the
     row, have none.
     """
+    for index in (image_index, web_index):
+        if index and (problem := index_problem(index, split)):
+            raise VragError(problem)
     shards = find_split(rows, split, problems)
     if images:
         place = Path(images).expanduser()
@@ -324,6 +335,17 @@ def _labels(
     return {
         name: dict(of_entity.get(normalize_text(each.entity), {})) for name, each in queries.items()
     }
+
+
+def index_problem(folder: Path | str, split: str) -> str:
+    """Describe why an index cannot be used for a split: its folder's name ends with another
+    split's. Returns "" otherwise.
+    """
+    name = Path(folder).name.replace("-", "_")
+    for other in SPLITS:
+        if other != split and name.endswith(other):
+            return f"{folder}: the index of {other}, but the questions are those of {split}."
+    return ""
 
 
 @cache
