@@ -1,5 +1,5 @@
 """Fresh random scenes in the worn Field Guide's language: a pictured entity, others, pages
-about them, and a conversation. No name of an edition occurs in any.
+about them, and a conversation.
 """
 
 from __future__ import annotations
@@ -15,8 +15,14 @@ from vrag_kit.synthetic.crag_mm.conversations import (
     make_conversation,
     make_single_turn,
 )
-from vrag_kit.synthetic.crag_mm.entities import Entity, EntityWorld, with_article
-from vrag_kit.synthetic.crag_mm.vocabulary import choose, choose_by_share
+from vrag_kit.synthetic.crag_mm.entities import (
+    Entity,
+    EntityWorld,
+    NameGenerator,
+    choose,
+    choose_by_share,
+    with_article,
+)
 from vrag_kit.synthetic.crag_mm.web_pages import GENERAL, WebPage, general_page, pages_about
 from vrag_kit.synthetic.world.traits import stream
 
@@ -45,7 +51,7 @@ def fresh_scene(name: str, *, length: int = 0, category: str = "") -> Scene:
     `length` turns (0: as many as conversations have, 1: a single question, then of the
     type `category`).
     """
-    rng, world = stream(name, "scene"), EntityWorld(name)
+    rng, world = stream(name, "scene"), EntityWorld(name, NameGenerator(name))
     pictured = world.new_entity()
     others = tuple(world.new_entity() for _ in range(8))
     near = [world.new_confusable(pictured) for _ in range(int(rng.integers(1, 4)))]

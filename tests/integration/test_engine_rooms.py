@@ -12,7 +12,7 @@ from pathlib import Path
 from conftest import ROOT
 
 from vrag_kit.benchmarks.rows import Row
-from vrag_kit.synthetic.crag_mm import vocabulary
+from vrag_kit.synthetic.crag_mm import entities
 
 PACKAGE = ROOT / "vrag_kit"
 DATASETS = PACKAGE / "benchmarks" / "datasets"
@@ -81,9 +81,9 @@ def test_no_field_of_a_data_set_is_read_outside_its_module() -> None:
 
 
 def test_no_word_of_the_synthetic_conversations_stands_in_an_engine_room() -> None:
-    lists = (vocabulary.GENERA, vocabulary.EPITHETS, vocabulary.FAMILIES, vocabulary.DESCRIBERS)
+    lists = (entities.GENERA, entities.EPITHETS, entities.FAMILIES, entities.DESCRIBERS)
     names = {name.lower() for each in lists for name in each}
-    names |= {name.lower() for name in (*vocabulary.REGIONS, *vocabulary.CAPITALS)}
+    names |= {name.lower() for name in (*entities.REGIONS, *entities.CAPITALS)}
     for path in engine_modules(*ROOMS):
         text = path.read_text(encoding="utf-8").lower()
         assert not names.intersection(re.findall(r"[a-z]+", text)), path

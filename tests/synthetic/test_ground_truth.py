@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from vrag_kit.benchmarks import ImageFile
 from vrag_kit.claims.verdicts import (
     AnswerText,
     EntailmentLabel,
     EntailmentRequest,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.generation import load_generator, render
+from vrag_kit.generation import load_generator
 from vrag_kit.synthetic.mrag_suite import (
     ground_truth_or_none,
     open_claim_pipeline,
@@ -27,8 +25,7 @@ from vrag_kit.synthetic.mrag_suite.ground_truth import (
     OracleClaimChecker,
     VisualClaimChecker,
 )
-from vrag_kit.synthetic.mrag_suite.prompts import load_prompts
-from vrag_kit.types import Context, Document, Query
+from vrag_kit.types import Document, Query
 
 SMALL = "field-guide-mrag-suite-small"
 QUESTION = (
@@ -49,8 +46,7 @@ def world() -> GroundTruth:
 def test_every_fact_of_the_world_is_read_back_from_its_sentence(world):
     for facts in world.shown.values():
         for fact in facts:
-            for each in (fact, replace(fact, denied=True)):
-                assert world.language.facts(each.sentence) == [each]
+            assert world.language.facts(fact.sentence) == [fact]
 
 
 def test_what_a_part_is_banded_with_is_its_second_color(world):
@@ -66,23 +62,17 @@ def test_what_a_part_is_banded_with_is_its_second_color(world):
     assert whole[0] == MAIN.format("red")
 
 
-def test_questions_with_their_replies_are_read_as_one_text(world):
-    parts = [part.question for part in world.sub_questions(_asked(BOTH))]
-    replies = ["blue", "I don't know", "blue and black"]
-    text = " ".join(f"{part} {reply}." for part, reply in zip(parts, replies, strict=True))
-    expected = [MAIN.format("blue"), ONE_OF_TWO.format("blue"), ONE_OF_TWO.format("black")]
-    assert [fact.sentence for fact in world.language.facts(text)] == expected
-
-
 def test_a_question_about_a_part_is_asked_one_trait_at_a_time(world):
     parts = world.sub_questions(_asked(BOTH))
     starts = ["What is the main color of", "What pattern do", "Which two colors appear on"]
     for part, start in zip(parts, starts, strict=True):
-        assert part.question.startswith(start)
-    assert parts[1].sentence("stripes") == PATTERN.format("banded")
-    assert parts[1].sentence("I don't know") == ""
+        assert part.startswith(start)
     other = "To which family does Lividus britaensis belong?"
-    assert [part.question for part in world.sub_questions(_asked(other))] == [other]
+    assert world.sub_questions(_asked(other)) == [other]
+    replies = ["blue", "I don't know", "blue and black"]
+    text = " ".join(f"{part} {reply}." for part, reply in zip(parts, replies, strict=True))
+    expected = [MAIN.format("blue"), ONE_OF_TWO.format("blue"), ONE_OF_TWO.format("black")]
+    assert [fact.sentence for fact in world.language.facts(text)] == expected
 
 
 def _asked(text):
@@ -126,19 +116,6 @@ def looked(tmp_path_factory, world):
                 EntailmentRequest(query_id=query.query_id, claims=tuple(claims), item=item)
             )
     return checker, checkings, benchmark
-
-
-def test_shipped_answerers_are_asked_in_the_words_they_know(world):
-    prompts = load_prompts("field-guide", domain="any")
-    picture = ImageFile(Path("any.png"))
-    evidence = [Document(doc_id="i", image=picture), Document(doc_id="t", text="A told passage.")]
-    context = Context(query_id="q", setting="gt_only", k=2, doc_ids=("i", "t"))
-    (message,) = render(prompts.template_for(context), _asked("What is red?"), evidence)
-    assert message.parts[1] is picture
-    assert "You will be provided with several images" in message.parts[0]
-    assert message.parts[2] == "Passage 1: A told passage.\n"
-    paper = load_prompts("plain-ex1-direct", domain="Plots")
-    assert list(paper.templates) == ["plain-ex1-direct"]
 
 
 def test_a_long_answers_reference_is_true_and_says_all_that_is_asked(world):
@@ -216,19 +193,14 @@ def test_an_answer_is_taken_apart_into_one_value_a_claim(world, words, claims):
     [
         ("parks", ["parks", "reed beds"], "entailment"),
         ("gardens", ["parks", "reed beds"], "contradiction"),
-        ("parks", ["not parks"], "contradiction"),
-        ("gardens", ["not parks"], "neutral"),
         ("parks", ["other parks"], "neutral"),
         ("parks", [], "neutral"),
-        ("not parks", ["parks", "reed beds"], "contradiction"),
-        ("not gardens", ["parks", "reed beds"], "entailment"),
     ],
 )
 def test_what_facts_say_of_a_claim_by_hand(claim, facts, label):
     def home(words: str) -> Fact:
         subject = "Lividus osa" if words.startswith("other") else "Lividus britaensis"
-        place = words.removeprefix("other ").removeprefix("not ")
-        return Fact(subject=subject, kind="home", value=place, denied=words.startswith("not"))
+        return Fact(subject=subject, kind="home", value=words.removeprefix("other "))
 
     expected = EntailmentLabel[label.upper()]
     assert relation(home(claim), [home(each) for each in facts]) is expected

@@ -7,22 +7,14 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 import pytest
-from factories import directory_digest
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(os.name != "posix", reason="needs POSIX sessions"),
 ]
-
-
-def drawing(edition: str, folder: Path) -> subprocess.Popen[bytes]:
-    """`vrag draw`, in a session of its own."""
-    command = [sys.executable, "-m", "vrag_kit.runner", "draw", edition, str(folder)]
-    return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
 
 
 def session(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
@@ -47,19 +39,6 @@ def kill(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     for each in left:
         each.kill()
     return left
-
-
-def test_a_killed_drawing_leaves_no_worker_and_the_next_one_ends_with_the_same_bytes(
-    tmp_path: Path, guide_folder: Path
-) -> None:
-    process = drawing("field-guide-small", tmp_path / "guide")
-    while not list(tmp_path.glob("guide/images/0*")):
-        assert process.poll() is None
-        time.sleep(0.02)
-    assert len(session(process)) > 2  # its workers are at it
-    assert kill(process) == []
-    assert drawing("field-guide-small", tmp_path / "guide").wait(300) == 0
-    assert directory_digest(tmp_path / "guide") == directory_digest(guide_folder)
 
 
 def test_workers_that_never_got_work_of_ours_end_too() -> None:

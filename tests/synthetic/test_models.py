@@ -4,14 +4,11 @@ does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-import torch
 from conftest import ROOT, WEIGHTS
 from scipy import stats
 
@@ -26,7 +23,6 @@ from vrag_kit.papers.crag_mm.prompts import load_prompts
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.papers.mrag_bench.choices import MultipleChoiceJudge
 from vrag_kit.papers.mrag_bench.results import with_scenarios
-from vrag_kit.papers.mrag_bench.retrieval import retrieval_by_scenario
 from vrag_kit.papers.mrag_bench.settings import (
     PROMPT_SETS,
     gt_rag,
@@ -35,12 +31,9 @@ from vrag_kit.papers.mrag_bench.settings import (
     no_rag,
     with_passages,
 )
-from vrag_kit.retrieval import image_service, load_encoder, search_all, text_service
+from vrag_kit.retrieval import image_service, text_service
 from vrag_kit.synthetic.crag_mm import generate_crag_mm
-from vrag_kit.synthetic.crag_mm.entities import EntityWorld, describe_appearance
-from vrag_kit.synthetic.crag_mm.images import QUALITIES, egocentric_image, reference_image
 from vrag_kit.synthetic.mrag_bench.passages import TEXTS
-from vrag_kit.synthetic.world.traits import Species
 from vrag_kit.types import Benchmark
 
 pytestmark = pytest.mark.slow
@@ -115,13 +108,6 @@ def test_the_image_search_helps_both_help_more_and_another_picture_does_not(smal
     assert small.scores(other, "task_2").mean() < alone + 0.1
 
 
-def test_turns_that_need_it_gain_from_the_models_own_answers(small: Small) -> None:
-    multi = small.multi
-    needy = [name for name, query in multi.queries.items() if query.metadata.get("needs_history")]
-    own, none = (small.scores(multi, "task_3", each)[needy] for each in ("generated", "none"))
-    assert own.mean() > none.mean()
-
-
 # multiple choice
 
 
@@ -161,77 +147,3 @@ def test_examples_and_passages_of_unseen_species_help_and_mismatched_examples_do
     )
     assert examples.loc["gt_rag", "ci_low"] > max(0, examples.loc["mismatched_rag", "value"])
     assert passages.loc["gt_text", "ci_low"] > 0.2
-
-
-# retrievers
-
-
-def pixels(image: object) -> torch.Tensor:
-    return torch.from_numpy(np.array(image)).permute(2, 0, 1)
-
-
-def six_clusters() -> Iterator[Species]:
-    """Six species, each with three that are easily taken for it."""
-    for number in range(6):
-        world = EntityWorld(f"unseen/{number}")
-        pictured = world.new_entity()
-        near = [world.new_confusable(pictured) for _ in range(3)]
-        yield from (each.species for each in (pictured, *near) if each)
-
-
-SPECIES = list(six_clusters())
-
-
-@pytest.fixture(scope="module")
-def pictures() -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Worn and usual ones of species that no training saw."""
-    worn, usual = [], []
-    for i, each in enumerate(SPECIES):
-        worn.append(pixels(egocentric_image(each, QUALITIES[i % 6], f"unseen/worn/{i}")[0]))
-        usual.append(pixels(reference_image(each, f"unseen/usual/{i}", 96)))
-    return worn, usual
-
-
-def share_found(model: str, pictures: tuple[list[torch.Tensor], list[torch.Tensor]]) -> float:
-    """Share of worn pictures whose nearest usual one, among those of the species and of
-    three easily taken for each, is their own.
-    """
-    looks = [describe_appearance(each.kind, each.outside) for each in SPECIES]
-    encoder = load_encoder(str(WEIGHTS / model)).model
-    vectors = []
-    for some in pictures:
-        with torch.inference_mode():
-            rows = encoder.image_features([encoder.pixels(picture) for picture in some])
-        vectors.append(torch.nn.functional.normalize(rows.float(), dim=-1))
-    best = (vectors[0] @ vectors[1].T).argmax(1).tolist()
-    return float(np.mean([looks[place] == looks[own] for own, place in enumerate(best)]))
-
-
-def test_the_egocentric_encoder_is_small_and_tells_look_alikes_apart(
-    pictures: tuple[list[torch.Tensor], list[torch.Tensor]],
-) -> None:
-    assert weight("field-guide-egocentric") < 3_000_000
-    share = share_found("field-guide-egocentric", pictures)
-    assert share > 0.6
-    assert share > share_found("field-guide-clip-64", pictures) + 0.3
-
-
-def weight(model: str) -> int:
-    files = [file for file in (WEIGHTS / model).iterdir() if file.suffix != ".md"]
-    return sum(file.stat().st_size for file in files)
-
-
-def test_the_composed_retriever_is_small_and_finds_more_than_the_image_alone(
-    tmp_path: Path, drawn: Benchmark
-) -> None:
-    assert weight("field-guide-composed") < 1_000_000
-    few = drawn.subset(list(drawn.queries)[::3])
-    wanted = set().union(*few.qrels.values(), *few.left_out.values())
-    corpus = {doc_id: each for doc_id, each in drawn.corpus.items() if doc_id in wanted}
-    few = replace(few, corpus=corpus)
-    image = {"model": "field-guide-clip-64", "query": "image"}
-    runs = search_all(few, ["field-guide-composed", image], k=5, cache_dir=tmp_path)
-    table = retrieval_by_scenario(few, runs)
-    overall = table[(table["scenario"] == "overall") & (table["metric"] == "recall@5")]
-    composed, alone = (overall.set_index("retriever")["value"][name] for name in runs)
-    assert composed > alone + 10

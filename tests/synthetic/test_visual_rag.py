@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,22 +21,20 @@ from PIL import Image
 from vrag_kit.benchmarks import read_species
 from vrag_kit.benchmarks.articles import read_articles
 from vrag_kit.errors import VragError
-from vrag_kit.papers.visual_rag.statistics import organism_category, question_kind
 from vrag_kit.synthetic import EDITIONS, generate_field_guide
-from vrag_kit.synthetic.visual_rag.articles import write_article
+from vrag_kit.synthetic.crag_mm import generate_crag_mm
+from vrag_kit.synthetic.mrag_bench import generate_mrag_bench
+from vrag_kit.synthetic.mrag_suite.opening import generate_suite
 from vrag_kit.synthetic.visual_rag.pages import (
-    SpeciesPlan,
     annotation_rows,
     plan_species,
     species_slots,
 )
-from vrag_kit.synthetic.visual_rag.questions import askable_traits, hidden_parts, make_question
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.photographs import (
     Photo,
+    draw_photograph,
     numbered_species,
-    plan_clue_photo,
-    plan_plain_photo,
 )
 from vrag_kit.synthetic.world.shapes import ellipse, paint
 from vrag_kit.synthetic.world.traits import (
@@ -45,7 +44,6 @@ from vrag_kit.synthetic.world.traits import (
     Species,
     draw_pattern,
 )
-from vrag_kit.synthetic.world.views import CLUE_BLUR, draw_photograph
 
 
 def repainted(species: Species, part: str, photo: Photo) -> float:
@@ -68,24 +66,6 @@ def test_a_label_says_whether_the_asked_part_can_be_seen() -> None:
         shows = [repainted(page.species, question.part, photo) > 0.01 for photo in page.photos]
         assert 0 < sum(shows) < len(shows)
         assert list(row["images"].values()) == shows
-
-
-@pytest.mark.slow
-def test_hidden_traits_do_not_follow_from_visible_ones() -> None:
-    many = [numbered_species("independence", "bird", i) for i in range(1500)]
-    same = np.mean([s.hidden["inside of the bill"].color == s.outside.color for s in many])
-    assert abs(same - 1 / len(COLORS)) < 0.025  # one in eleven by chance
-
-
-def test_a_plain_part_has_no_second_color_to_ask_for() -> None:
-    for i in range(50):
-        species = numbered_species("asks", "fish", i)
-        for part in hidden_parts(species):
-            plain = species.hidden[part.name].pattern == "plain"
-            assert ("colors" in askable_traits(species, part)) != plain
-            assert (
-                make_question(species, part, "color").answers[0] == species.hidden[part.name].color
-            )
 
 
 def test_a_quarter_of_the_questions_is_answered_by_articles_which_are_listed(
@@ -123,19 +103,6 @@ def test_a_quarter_of_the_questions_is_answered_by_articles_which_are_listed(
     assert told == set(listed)
 
 
-def test_what_an_article_tells_changes_one_sentence_alone() -> None:
-    species = numbered_species("test", next(iter(KINDS)), 0)
-    part = hidden_parts(species)[0]
-    silent, told = (write_article(species, "x", facts=parts) for parts in ([], [part]))
-    assert silent[0] == told[0]
-    pairs = [pair for pair in zip(silent[1], told[1], strict=True) if pair[0] != pair[1]]
-    ((heading, before), (_, after)) = pairs[0]
-    assert (len(pairs), heading) == (1, "Description")
-    assert before.rsplit(". ", 1)[0] == after.rsplit(". ", 1)[0]
-    look = species.hidden[part.name]
-    assert all(word in after for word in (part.name, look.color, look.pattern))
-
-
 @pytest.mark.slow
 def test_two_processes_go_on_with_an_interrupted_guide_and_generate_it_once(
     guide_folder: Path, tmp_path: Path
@@ -151,7 +118,7 @@ def test_two_processes_go_on_with_an_interrupted_guide_and_generate_it_once(
 from vrag_kit.synthetic import generate_field_guide
 log.PAUSE = 0
 if __name__ == '__main__':
-    generate_field_guide('small', {str(guide)!r}, workers=1)"""
+    generate_field_guide('small', {str(guide)!r})"""
     (tmp_path / "draw.py").write_text(script, encoding="utf-8")
     command = [sys.executable, str(tmp_path / "draw.py")]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -164,60 +131,29 @@ if __name__ == '__main__':
     assert directory_digest(guide) == directory_digest(guide_folder)
 
 
-def test_a_folder_with_other_images_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "images").mkdir()
-    (tmp_path / "images" / "mine.jpg").write_bytes(b"precious")
+@pytest.mark.parametrize(
+    ("generate", "output"),
+    [
+        (generate_field_guide, "images"),
+        (generate_mrag_bench, "image_corpus"),
+        (generate_crag_mm, "single-turn"),
+        (generate_suite, "webqa"),
+    ],
+)
+def test_a_folder_with_other_images_is_not_touched(
+    generate: Callable[[str, Path], Path], output: str, guide_folder: Path, tmp_path: Path
+) -> None:
+    mine = tmp_path / output / "mine.jpg"
+    mine.parent.mkdir()
+    mine.write_bytes(b"precious")
     for edition, folder, words in (
-        ("small", tmp_path, "not a Field Guide|not drawn"),
+        ("small", tmp_path, f"'{output}'.*not drawn"),
         ("huge", tmp_path, "'huge'.*'full', 'small'"),
-        ("small", tmp_path / "images" / "mine.jpg" / "guide", "mine.jpg"),
+        ("small", mine / "guide", "mine.jpg"),
     ):
         with pytest.raises(VragError, match=words):
-            generate_field_guide(edition, folder)
-    assert (tmp_path / "images" / "mine.jpg").read_bytes() == b"precious"
-
-
-@pytest.mark.slow
-def test_the_full_guide_has_the_papers_proportions_and_names(full_pages: list[SpeciesPlan]) -> None:
-    rows = [row for page in full_pages for row in annotation_rows(page)]
-    images = [len(row["images"]) for row in rows]
-    clues = np.array([row["y_count"] for row in rows])
-    assert min(images) >= 200
-    assert max(images) <= 300
-    assert all(0 < row["y_rate"] <= 0.25 for row in rows)  # the paper keeps clue rates in (0, 0.25]
-    assert 0.04 < clues.sum() / sum(images) < 0.08  # 6.12 % in the paper
-    assert 0.1 < np.mean(clues < 5) < 0.45
-    edition = EDITIONS["full"]
-    slots = species_slots(edition)
-    named = [numbered_species(edition.seed, slot.kind, slot.number) for slot in slots]
-    for names in ([s.scientific_name for s in named], [s.common_name for s in named]):
-        assert len(set(names)) == 48
-    files = [f"{page.folder}/{name}" for page in full_pages for name in page.files]
-    assert len(set(files)) == len(files)
-    for page in full_pages:
-        assert len(page.folder.split("_")) == 8
-        assert organism_category(page.folder) != "other"
-        for question in page.questions:
-            assert page.species.scientific_name in question.text
-            assert page.species.common_name in question.text
-            assert question.answers
-            kind = "pattern" if question.asks == "pattern" else "color"
-            assert question_kind(question.text) == kind
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_a_clue_shows_the_color_asked_about_and_a_plain_photograph_does_not(kind: str) -> None:
-    """Repaint the hidden part: clues change, other photographs not enough to tell."""
-    species = numbered_species("repaint", kind, 0)
-    for number, part in enumerate(hidden_parts(species)[:2]):
-        hiding, name = frozenset({part.name}), f"{kind}/{number}"
-        for i in range(4):
-            clue = plan_clue_photo(species, part, f"clue/{name}/{i}")
-            plain = plan_plain_photo(species, hiding, f"plain/{name}/{i}", near_miss=0.0)
-            assert clue.view.blur <= CLUE_BLUR
-            assert repainted(species, part.name, clue) > 0.002
-            assert repainted(species, part.name, plain) < 0.008
+            generate(edition, folder)
+    assert mine.read_bytes() == b"precious"
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -26,9 +26,8 @@ from vrag_kit.retrieval import evaluate, load_encoder, make_run
 from vrag_kit.retrieval.embedding_cache import embed_documents, prefetch
 from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.synthetic.world.organisms import KINDS
-from vrag_kit.synthetic.world.photographs import numbered_species
+from vrag_kit.synthetic.world.photographs import draw_photograph, numbered_species, sample_view
 from vrag_kit.synthetic.world.traits import stream
-from vrag_kit.synthetic.world.views import draw_photograph, sample_view
 from vrag_kit.types import Document
 
 MODEL = "vrag_kit/synthetic/weights/field-guide-clip-64"

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import NotGeneratedError, VragError, did_you_mean
@@ -23,9 +23,6 @@ from vrag_kit.types import Json
 from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
 
-if TYPE_CHECKING:
-    pass
-
 VERSION = 1
 """Version of all generators. Raise it when bytes change, which the manifest of the tests shows:
 folders of another version are then generated again.
@@ -33,13 +30,6 @@ folders of another version are then generated again.
 NOTE = "edition.json"
 Source = str | Mapping[str, str]
 """A synthetic edition by name, or a mapping of real files."""
-_MEGABYTES = {
-    "field-guide": {"full": 170, "small": 10},
-    "field-guide-mrag-bench": {"full": 60, "small": 4},
-    "field-guide-crag-mm": {"full": 40, "small": 3},
-    "field-guide-mrag-suite": {"full": 10, "small": 3},
-}
-"""Name → edition → size on disk."""
 
 
 def _names(benchmark: str) -> dict[str, str]:
@@ -62,15 +52,15 @@ def generate_once(
     edition: str,
     editions: Mapping[str, Any],  # Any: each benchmark has its own dataclass of sizes
     folder: Path | str,
-    draw: Callable[[Path], None],
+    draw: Callable[[str, Path], None],
     outputs: Sequence[str],
     **note: object,
 ) -> Path:
     """Return `folder`, which then holds an edition of `benchmark` ("field-guide-crag-mm").
 
-    `draw(folder)` is called unless it does, by one process at a time; it may go on with what an
-    interrupted call wrote. `outputs` are the folders that it fills; those of another edition or
-    version are removed first. `note` is recorded beside the edition.
+    `draw(edition, folder)` is called unless it does, by one process at a time; it may go on with
+    what an interrupted call wrote. `outputs` are the folders that it fills; those of another
+    edition or version are removed first. `note` is recorded beside the edition.
 
     Raises `VragError` for an unknown edition, for a folder that cannot be written or has such
     folders with other content, and in a script that generates without
@@ -88,10 +78,9 @@ def generate_once(
     done = {**begun, "complete": True}
     if read_note(folder) == done:
         return folder
-    megabytes = _MEGABYTES[benchmark].get(edition, 1)
-    _refuse_in_dry_run(folder, edition, benchmark, megabytes)
+    _refuse_in_dry_run(benchmark, edition, folder)
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise VragError(
+        raise VragError(  # else this process would wait for the lock of its parent for ever
             "a process that draws has run this script from its top; put the code that generates"
             ' data below `if __name__ == "__main__":`.'
         )
@@ -100,12 +89,12 @@ def generate_once(
             if read_note(folder) != done:
                 _clear(folder, outputs, begun)
                 write_file(folder / NOTE, json.dumps(begun, indent=1))
-                draw(folder)
+                draw(edition, folder)
                 write_file(folder / NOTE, json.dumps(done, indent=1))
     except OSError as error:
         raise VragError(
             f"{folder}: {benchmark} cannot be drawn there ({error.strerror or error}). Choose a"
-            f" folder with write access and {megabytes} MB free."
+            " folder with write access and free space."
         ) from error
     return folder
 
@@ -133,17 +122,16 @@ def _clear(folder: Path, outputs: Sequence[str], begun: Json) -> None:
             shutil.rmtree(path)
 
 
-def _refuse_in_dry_run(folder: Path, edition: str, benchmark: str, megabytes: int) -> None:
+def _refuse_in_dry_run(benchmark: str, edition: str, folder: Path) -> None:
     current, place = current_dry_run(), display_path(folder)
     if current is None or not current.asks:
         return
     if edition == "full":
         raise NotGeneratedError(
-            f"{place} is not drawn yet, or by older code ({megabytes} MB; minutes of work for all"
-            f" cores). The run draws it; `vrag draw {benchmark} {place}` does now, and then what is"
-            " asked can be counted."
+            f"{place} is not drawn yet, or by older code. The run draws it, which takes minutes;"
+            f" `vrag draw {benchmark} {place}` does now, and then what is asked can be counted."
         )
-    logger.warning(f"{place} was not drawn yet, and is now ({megabytes} MB)")
+    logger.warning(f"{place} was not drawn yet, and is now")
 
 
 def edition_or_rows(
@@ -180,24 +168,18 @@ def edition_or_rows(
 
 def synthetic_mark(about: str | Mapping[str, Any] | Sequence[Any]) -> str:
     """The mark of figures drawn from `about`, a notebook's parameter (data, a model, a retriever, a
-    file of labels, or a list of such): "synthetic data" if any names an edition of the Field Guide
-    or something made for it, else "".
+    file of labels, or a list of such): "synthetic data" if any names an edition of the Field Guide,
+    or a file or folder that comes with the kit (weights, labels, logs of annotators), else "".
     """
     several = isinstance(about, Sequence) and not isinstance(about, str)
-    ours = any(_ours(each) for each in (about if several else [about]))
-    return "synthetic data" if ours else ""
-
-
-def _ours(named: object) -> bool:
-    """Whether a parameter names an edition, or a file or folder that comes with the kit:
-    weights, labels, logs of annotators.
-    """
-    name = named.get("model") if isinstance(named, Mapping) else named
-    if not isinstance(name, str) or not name:
-        return False
-    return name in EVERY_EDITION or project_path(name).resolve().is_relative_to(
-        Path(__file__).parent.resolve()
-    )
+    for each in about if several else [about]:
+        name = each.get("model") if isinstance(each, Mapping) else each
+        if not isinstance(name, str) or not name:
+            continue
+        ours = project_path(name).resolve().is_relative_to(Path(__file__).parent.resolve())
+        if ours or name in EVERY_EDITION:
+            return "synthetic data"
+    return ""
 
 
 def generate_edition(edition: str, folder: Path | str) -> str:
@@ -209,16 +191,14 @@ def generate_edition(edition: str, folder: Path | str) -> str:
     """
     from vrag_kit.synthetic.crag_mm.drawing import generate_crag_mm
     from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
-    from vrag_kit.synthetic.mrag_suite.drawing import generate_suite
+    from vrag_kit.synthetic.mrag_suite.opening import generate_suite
     from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 
-    if edition in DRAWN_SUITE:
-        suite, guide = generate_suite(edition, folder)
-        return f"{edition} is in {suite}, with photographs that are in {guide}"
     generators = (
         (DRAWN, generate_field_guide),
         (DRAWN_MRAG, generate_mrag_bench),
         (CRAG_MM_EDITIONS, generate_crag_mm),
+        (DRAWN_SUITE, generate_suite),
     )
     for names, generate in generators:
         if edition in names:

@@ -10,7 +10,7 @@ from mrag_rows import answered, four_questions
 
 from vrag_kit.papers.mrag_bench.people import inter_rater_agreement
 from vrag_kit.synthetic.mrag_bench import EDITIONS
-from vrag_kit.synthetic.mrag_bench.edition import plan_edition
+from vrag_kit.synthetic.mrag_bench.topics import plan_edition
 from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.widgets.multiple_choice import read_choices
 

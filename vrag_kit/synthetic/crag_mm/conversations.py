@@ -7,17 +7,16 @@ Questions with a number, a place or a month are drawn so that yes and no are equ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from vrag_kit.synthetic.crag_mm.entities import Entity
-from vrag_kit.synthetic.crag_mm.vocabulary import (
+from vrag_kit.synthetic.crag_mm.entities import (
     GROUNDS,
     MONTHS,
     REGIONS,
+    Entity,
     choose,
     choose_by_share,
 )
@@ -79,7 +78,6 @@ FACTS: Mapping[str, _Fact] = {
 MEASURES = {"length": "long", "width": "wide"}
 VISIBLE = ("color", "pattern", "second")
 _NUMBERS = (*MEASURES, "year", "born")
-_TRIES = 50
 _GRAPH_FACTS = ("family", "describer", "year", "region", "length", "width")
 _OTHERS_FACTS = (*_GRAPH_FACTS, "months", "found", "eaten", "smell")
 _FORMS = {
@@ -143,20 +141,17 @@ class Ask:
             visible = {"color": look.color, "pattern": look.pattern, "second": look.second}
             value = {**of.facts, **visible, "name": of.name}[self.key]
             return Reply(value, FACTS[self.key].sentence.format(value=value))
-        others = ""
+        others = self.other.facts["length"] if self.other else ""
         if self.form == "seen":
             in_months = self.month in of.list_fact("months")
             yes = self.place in of.list_fact(self.key) and in_months
-        elif self.other:
-            others = self.other.facts["length"]
-            yes = of.numeric_fact("length") > self.other.numeric_fact("length")
-            if self.form == "which":
-                name = of.name if yes else self.other.name
-                return Reply(name, f"{name} is longer.")
-        elif self.key in MEASURES:
-            yes = of.numeric_fact(self.key) > self.number
         else:
-            yes = of.numeric_fact(self.key) < self.number
+            number = self.other.numeric_fact("length") if self.other else self.number
+            own = of.numeric_fact(self.key)
+            yes = own > number if self.key in MEASURES else own < number
+        if self.other and self.form == "which":
+            name = of.name if yes else self.other.name
+            return Reply(name, f"{name} is longer.")
         facts = {"fact": of.facts[self.key], "months": of.facts["months"], "others": others}
         reason = _FORMS[self.form][1].format(**facts, **self._words())
         return Reply("yes", f"Yes, {reason}.") if yes else Reply("no", f"No, {reason}.")
@@ -178,21 +173,21 @@ def choose_question(
     of: Entity, others: tuple[Entity, ...], category: str, rng: np.random.Generator
 ) -> Ask:
     """Draw a question of a type about an entity, which is compared with one of the others."""
-    if category == RECOGNITION:
-        has_pattern = of.species.outside.pattern != PATTERNS[0]
-        return Ask("fact", choose(VISIBLE if has_pattern else VISIBLE[:2], rng))
-    if category == KNOWLEDGE:
-        draw = rng.random()
-        if draw < 0.15:
-            return Ask("fact", "name")
-        return Ask("fact", choose(("eaten", "smell") if draw < 0.45 else _GRAPH_FACTS, rng))
-    if category == AGGREGATION:
-        return Ask("fact", choose(("months", "found"), rng))
-    if category == MULTI_HOP:
-        return Ask("fact", choose(("capital", "born"), rng))
+    has_pattern = of.species.outside.pattern != PATTERNS[0]
+    keys = {
+        RECOGNITION: VISIBLE if has_pattern else VISIBLE[:2],
+        AGGREGATION: ("months", "found"),
+        MULTI_HOP: ("capital", "born"),
+    }
+    if category in keys:
+        return Ask("fact", choose(keys[category], rng))
     if category == REASONING:
         return _occurrence(of, choose(("region", "found"), rng), rng)
     draw = rng.random()
+    if category == KNOWLEDGE and draw < 0.15:
+        return Ask("fact", "name")
+    if category == KNOWLEDGE:
+        return Ask("fact", choose(("eaten", "smell") if draw < 0.45 else _GRAPH_FACTS, rng))
     if others and draw < 0.5:
         other = choose(others, rng)
         return Ask("which" if rng.random() < 0.6 else "longer", "length", other=other)
@@ -200,16 +195,6 @@ def choose_question(
         return Ask("before", "year", _limit(of, "year", rng))
     key = choose(tuple(MEASURES), rng)
     return Ask("more", key, _limit(of, key, rng))
-
-
-def follow_up(of: Entity, key: str, rng: np.random.Generator) -> Ask:
-    """Draw a question about the number just answered."""
-    return Ask("that", key, _limit(of, key, rng))
-
-
-def fact_of_other(rng: np.random.Generator) -> Ask:
-    """Draw a fact that can be asked of an entity that the image does not show."""
-    return Ask("fact", choose(_OTHERS_FACTS, rng))
 
 
 def _occurrence(of: Entity, key: str, rng: np.random.Generator) -> Ask:
@@ -233,14 +218,6 @@ def _limit(of: Entity, key: str, rng: np.random.Generator) -> int:
     return max(2, near) if is_measure else near + 1
 
 
-class Dependence(StrEnum):
-    """On what a turn depends beside its own words and the picture."""
-
-    NOTHING = "nothing"  # "this moth", "it" for the pictured one, or a name
-    ANSWER = "previous answer"  # "Is that more than 40 mm?", "that one"
-    SUBJECT = "change of subject"  # "it" for another one than the picture's, "And Talia osa?"
-
-
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One question of a conversation and how it is answered."""
@@ -249,7 +226,10 @@ class Turn:
     ask: Ask
     subject: Entity  # of whom it is asked
     pictured: Entity
-    depends: Dependence
+    needs_history: bool = False
+    """Whether it depends on the turns before it: on the answer ("Is that more than 40 mm?"), or on
+    a change of subject ("it" for another one than the picture's, "And Talia osa?").
+    """
 
     @property
     def category(self) -> str:
@@ -268,11 +248,6 @@ class Turn:
         return self.ask.expected_answer(self.subject)
 
     @property
-    def needs_history(self) -> bool:
-        """Whether the question cannot be understood without the turns before it."""
-        return self.depends is not Dependence.NOTHING
-
-    @property
     def search_query(self) -> str:
         """The question that names its subject, as one would search for it."""
         ask = Ask("fact", self.ask.key) if self.ask.form == "that" else self.ask
@@ -284,7 +259,7 @@ def make_single_turn(
 ) -> Turn:
     """Return one question of a type about a pictured entity."""
     ask = choose_question(pictured, look_alikes, category, stream(name, "single"))
-    return Turn(ask.question(f"this {pictured.kind}"), ask, pictured, pictured, Dependence.NOTHING)
+    return Turn(ask.question(f"this {pictured.kind}"), ask, pictured, pictured)
 
 
 def make_conversation(
@@ -294,16 +269,13 @@ def make_conversation(
 
     Nothing is asked twice. The same name gives the same turns.
     """
-    draft = _Draft(pictured, look_alikes, stream(name, "conversation"))
-    while len(draft.turns) < length:
-        for _ in range(_TRIES):
-            turn = draft.next_turn()
-            if turn and _topic(turn) not in map(_topic, draft.turns):
-                draft.turns.append(turn)
-                break
-        else:
-            raise RuntimeError(f"{name}: nothing left to ask about {pictured.name}")
-    return tuple(draft.turns)
+    rng = stream(name, "conversation")
+    turns: list[Turn] = []
+    while len(turns) < length:
+        turn = _next_turn(pictured, look_alikes, turns, rng)
+        if turn and _topic(turn) not in map(_topic, turns):
+            turns.append(turn)
+    return tuple(turns)
 
 
 def _topic(turn: Turn) -> tuple[str, str, str]:
@@ -311,76 +283,55 @@ def _topic(turn: Turn) -> tuple[str, str, str]:
     return turn.subject.name, form, turn.ask.key
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A conversation as it grows."""
+def _next_turn(
+    pictured: Entity, look_alikes: tuple[Entity, ...], turns: list[Turn], rng: np.random.Generator
+) -> Turn | None:
+    """A turn that may come next; None where the draw does not fit."""
+    if not turns:
+        return _about(pictured, pictured, look_alikes, rng, is_first=True)
+    last, chance = turns[-1], rng.random(5)
+    is_fact = last.ask.form == "fact"
+    if last.ask.form == "which" and chance[0] < 0.8:  # about the one that the answer names
+        named = last.ask.other
+        subject = named if named and last.reply.value == named.name else pictured
+        ask = Ask("fact", choose(_OTHERS_FACTS, rng))
+        return Turn(ask.question("that one"), ask, subject, pictured, True)
+    if is_fact and last.ask.key in _NUMBERS and chance[1] < 0.6:
+        ask = Ask("that", last.ask.key, _limit(last.subject, last.ask.key, rng))
+        return Turn(ask.question("that"), ask, last.subject, pictured, True)
+    if chance[2] >= 0.12 and chance[3] >= 0.2:
+        goes_back = last.subject is not pictured and chance[4] < 0.3
+        subject = pictured if goes_back else last.subject
+        return _about(subject, pictured, look_alikes, rng, is_first=goes_back)
+    others = [each for each in look_alikes if each is not last.subject]
+    if not others:
+        return None
+    other = choose(others, rng)
+    if chance[2] < 0.12:  # the previous question about another one
+        can_repeat = is_fact and last.category != RECOGNITION and last.ask.key != "name"
+        return Turn(f"And {other.name}?", last.ask, other, pictured, True) if can_repeat else None
+    if last.subject is not pictured:
+        return None
+    ask = Ask("fact", choose(_OTHERS_FACTS, rng))
+    question = f"One often mistakes it for {other.name}. {ask.question('that one')}"
+    return Turn(question, ask, other, pictured)
 
-    pictured: Entity
-    look_alikes: tuple[Entity, ...]
-    rng: np.random.Generator
-    turns: list[Turn] = field(default_factory=list)
 
-    def next_turn(self) -> Turn | None:
-        """A turn that may come next; None where the draw does not fit."""
-        this = f"this {self.pictured.kind}"
-        if not self.turns:
-            return self._about(self.pictured, this)
-        last, chance = self.turns[-1], self.rng.random(5)
-        if last.ask.form == "which" and chance[0] < 0.8:
-            return self._that_one(last)
-        if last.ask.form == "fact" and last.ask.key in _NUMBERS and chance[1] < 0.6:
-            ask = follow_up(last.subject, last.ask.key, self.rng)
-            return self._turn(ask.question("that"), ask, last.subject, Dependence.ANSWER)
-        if chance[2] < 0.12:
-            return self._same_of_other(last)
-        if chance[3] < 0.2:
-            return self._change_subject(last)
-        if last.subject is not self.pictured and chance[4] < 0.3:
-            return self._about(self.pictured, this)
-        return self._about(last.subject, "it")
-
-    def _turn(self, question: str, ask: Ask, subject: Entity, depends: Dependence) -> Turn:
-        return Turn(question, ask, subject, self.pictured, depends)
-
-    def _about(self, subject: Entity, it: str) -> Turn:
-        """A question of a drawn type."""
-        is_pictured = subject is self.pictured
-        category = choose_by_share(TYPE_SHARES, self.rng)
-        if category == RECOGNITION and not is_pictured:
-            category = KNOWLEDGE
-        others = self.look_alikes if is_pictured else ()
-        ask = choose_question(subject, others, category, self.rng)
-        if ask.key == "name" and not is_pictured:
-            ask = Ask("fact", "family")  # its name was mentioned
-        depends = Dependence.NOTHING if is_pictured else Dependence.SUBJECT
-        return self._turn(ask.question(it), ask, subject, depends)
-
-    def _that_one(self, last: Turn) -> Turn:
-        """A question about the entity that the previous answer names."""
-        other, subject = last.ask.other, self.pictured
-        if other and last.reply.value == other.name:
-            subject = other
-        ask = fact_of_other(self.rng)
-        return self._turn(ask.question("that one"), ask, subject, Dependence.ANSWER)
-
-    def _same_of_other(self, last: Turn) -> Turn | None:
-        """The previous question about another entity: "And Talia osa?"."""
-        other = self._other(last)
-        cannot_repeat = last.ask.form != "fact" or last.category == RECOGNITION
-        if other is None or cannot_repeat or last.ask.key == "name":
-            return None
-        return self._turn(f"And {other.name}?", last.ask, other, Dependence.SUBJECT)
-
-    def _change_subject(self, last: Turn) -> Turn | None:
-        """A question about a look-alike, which it names."""
-        other = self._other(last)
-        if other is None or last.subject is not self.pictured:
-            return None
-        ask = fact_of_other(self.rng)
-        question = f"One often mistakes it for {other.name}. {ask.question('that one')}"
-        return self._turn(question, ask, other, Dependence.NOTHING)
-
-    def _other(self, last: Turn) -> Entity | None:
-        """A look-alike that is not the subject."""
-        others = [each for each in self.look_alikes if each is not last.subject]
-        return choose(others, self.rng) if others else None
+def _about(
+    subject: Entity,
+    pictured: Entity,
+    look_alikes: tuple[Entity, ...],
+    rng: np.random.Generator,
+    *,
+    is_first: bool,
+) -> Turn:
+    """A question of a drawn type."""
+    is_pictured = subject is pictured
+    category = choose_by_share(TYPE_SHARES, rng)
+    if category == RECOGNITION and not is_pictured:
+        category = KNOWLEDGE
+    ask = choose_question(subject, look_alikes if is_pictured else (), category, rng)
+    if ask.key == "name" and not is_pictured:
+        ask = Ask("fact", "family")  # its name was mentioned
+    it = f"this {pictured.kind}" if is_first else "it"
+    return Turn(ask.question(it), ask, subject, pictured, not is_pictured)

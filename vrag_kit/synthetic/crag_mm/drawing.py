@@ -14,12 +14,13 @@ The same edition gives the same bytes. Generating that was interrupted goes on w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from vrag_kit.benchmarks.datasets.crag_mm import NAMES, SPLITS, cached_image_name, images_folder
 from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, MARKS, PAGES, write_annotations
@@ -27,6 +28,7 @@ from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.papers.crag_mm.parameters import index_folders
 from vrag_kit.processes import available_cores, worker_pool
+from vrag_kit.synthetic import parquet
 from vrag_kit.synthetic.crag_mm.edition import (
     EDITIONS,
     CragMMEdition,
@@ -38,20 +40,10 @@ from vrag_kit.synthetic.crag_mm.edition import (
 from vrag_kit.synthetic.crag_mm.images import Box, egocentric_image, reference_image
 from vrag_kit.synthetic.crag_mm.web_pages import SITE
 from vrag_kit.synthetic.editions import generate_once
-from vrag_kit.synthetic.parquet import (
-    IMAGE,
-    TEXT,
-    TEXTS,
-    class_labels,
-    image_cell,
-    parquet_bytes,
-    shards,
-)
-from vrag_kit.synthetic.world.photographs import view_showing
+from vrag_kit.synthetic.world.photographs import compose_view, encode_jpeg, view_showing
 from vrag_kit.synthetic.world.shapes import silhouette
 from vrag_kit.synthetic.world.traits import stream, words
-from vrag_kit.synthetic.world.views import compose_view, encode_jpeg
-from vrag_kit.types import Json, JsonView
+from vrag_kit.types import Json
 
 SINGLE_TURN, MULTI_TURN = "single-turn", "multi-turn"
 _KINDS = (SINGLE_TURN, MULTI_TURN)
@@ -78,21 +70,19 @@ LABELS: dict[str, dict[str, tuple[str, ...]]] = {
 """Names of labels in the order of their numbers, which differs in the two data sets."""
 
 
-def generate_crag_mm(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:
+def generate_crag_mm(edition: str, folder: Path | str) -> Path:
     """Generate an edition ("full" or "small") in `folder` unless it exists; returns the folder.
-
-    `workers` processes draw at once (default: one a core). Raises as `generate_once` does.
+    Raises as `generate_once` does.
     """
     indexes = chain.from_iterable(index_folders(Path(), split) for split in SPLITS)
     outputs = [*_KINDS, str(images_folder(Path(SINGLE_TURN))), *map(str, indexes)]
-    draw = partial(_draw, edition, workers or available_cores())
-    return generate_once("field-guide-crag-mm", edition, EDITIONS, folder, draw, outputs)
+    return generate_once("field-guide-crag-mm", edition, EDITIONS, folder, _draw, outputs)
 
 
-def _draw(edition: str, workers: int, folder: Path) -> None:
+def _draw(edition: str, folder: Path) -> None:
     size = EDITIONS[edition]
     splits = plan_edition(size)
-    with ThreadPoolExecutor(1) if workers == 1 else worker_pool(workers) as pool:
+    with worker_pool(available_cores()) as pool:
         for split in splits:
             write_indexes(size, split, folder, pool)
         for kind in _KINDS:
@@ -116,16 +106,8 @@ def write_indexes(edition: CragMMEdition, split: Split, folder: Path, pool: Exec
         pass
     pages = [*split.general, *chain.from_iterable(entry.pages for entry in split.entries)]
     order = stream(edition.seed, split.name, "web").permutation(len(pages))
-    page_rows: list[Json] = [
-        {
-            "page_url": pages[i].url,
-            "page_name": pages[i].name,
-            "page_snippet": pages[i].snippet,
-            "page_result": pages[i].result,
-            "page_last_modified": None,
-        }
-        for i in order
-    ]
+    urls = [{"page_url": page.url, **page.row(), "page_last_modified": None} for page in pages]
+    page_rows = [urls[place] for place in order]
     write_file(image_index / ENTRIES, _json_lines(rows))
     write_file(web_index / PAGES, _json_lines(page_rows))
 
@@ -154,8 +136,7 @@ def _json_lines(rows: Iterable[Json]) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionImage:
+class SessionImage(NamedTuple):
     """The image of a session."""
 
     data: bytes  # a JPEG file
@@ -180,9 +161,9 @@ def write_sessions(
             annotations |= _annotations(session, image)
             if url := rows[-1]["image_url"]:
                 write_file(images_folder(folder / kind) / cached_image_name(url), image.data)
-        for number, part in enumerate(shards(rows, _SHARDS)):
+        for number, part in enumerate(parquet.shards(rows, _SHARDS)):
             name = f"{split.name}-{number:05d}-of-{_SHARDS:05d}.parquet"
-            write_file(folder / kind / "data" / name, _parquet(part, kind))
+            write_file(folder / kind / "data" / name, parquet.parquet_bytes(_columns(kind), part))
     write_annotations(folder / kind / MARKS, annotations)
 
 
@@ -190,12 +171,11 @@ def draw_session_image(edition: CragMMEdition, session: Session) -> SessionImage
     """Draw a session's image: as glasses take it, or the photograph of a URL, which is in no
     index.
     """
-    species = session.entry.entity.species
+    species, size = session.entry.entity.species, edition.worn
     if session.egocentric:
-        size = edition.worn
         image, region = egocentric_image(species, session.quality, session.picture, size)
         return SessionImage(encode_jpeg(image), size, region)
-    side = edition.worn[0]
+    side = size[0]
     image = reference_image(species, session.picture, side)
     alone = replace(view_showing(species, "", session.picture), leaf=False, blades=0)
     box = silhouette(compose_view(species, alone), side).getbbox()
@@ -205,42 +185,37 @@ def draw_session_image(edition: CragMMEdition, session: Session) -> SessionImage
 def _row(session: Session, image: SessionImage, kind: str) -> Json:
     """Column → value, in the data set's order."""
     ids = list(session.interaction_ids)
-    cells = [
-        {
+    labels: dict[str, list[int]] = {column: [] for column in LABELS[kind]}
+    for turn in session.turns:
+        cell = {
             "domain": _DOMAINS.get(turn.pictured.kind, "animal"),
             "query_category": turn.category,
             "dynamism": turn.dynamism,
             "image_quality": session.quality,
         }
-        for turn in session.turns
-    ]
-    labels = {
-        column: [names.index(cell[column]) for cell in cells]
-        for column, names in LABELS[kind].items()
-    }
+        for column, numbers in labels.items():
+            numbers.append(LABELS[kind][column].index(cell[column]))
     queries = [turn.question for turn in session.turns]
     answers = [turn.reply.sentence for turn in session.turns]
     url = None if session.egocentric else f"{SITE}/pictures/{session.session_id}.jpg"
     return {
         "session_id": session.session_id,
-        "image": None if url else image_cell(image.data),
+        "image": None if url else parquet.image_cell(image.data),
         "image_url": url,
         "turns": {"interaction_id": ids, "query": queries, **labels},
         "answers": {"interaction_id": ids, "ans_full": answers},
     }
 
 
-def _parquet(rows: Sequence[JsonView], kind: str) -> bytes:
-    """The bytes of a Parquet file, which `datasets` reads with its labels."""
-    labels = {column: class_labels(names) for column, names in LABELS[kind].items()}
-    columns = {
-        "session_id": TEXT,
-        "image": IMAGE,
-        "image_url": TEXT,
-        "turns": {"interaction_id": TEXTS, "query": TEXTS, **labels},
-        "answers": {"interaction_id": TEXTS, "ans_full": TEXTS},
+def _columns(kind: str) -> Json:
+    labels = {column: parquet.class_labels(names) for column, names in LABELS[kind].items()}
+    return {
+        "session_id": parquet.TEXT,
+        "image": parquet.IMAGE,
+        "image_url": parquet.TEXT,
+        "turns": {"interaction_id": parquet.TEXTS, "query": parquet.TEXTS, **labels},
+        "answers": {"interaction_id": parquet.TEXTS, "ans_full": parquet.TEXTS},
     }
-    return parquet_bytes(columns, rows)
 
 
 def _annotations(session: Session, image: SessionImage) -> dict[str, Json]:

@@ -11,15 +11,14 @@ from itertools import chain
 
 import numpy as np
 
-from vrag_kit.synthetic.crag_mm.conversations import (
-    LENGTH_SHARES,
-    TYPE_SHARES,
-    Turn,
-    make_conversation,
-    make_single_turn,
+from vrag_kit.synthetic.crag_mm import conversations as talk
+from vrag_kit.synthetic.crag_mm.entities import (
+    Entity,
+    EntityWorld,
+    NameGenerator,
+    T,
+    choose_by_share,
 )
-from vrag_kit.synthetic.crag_mm.entities import Entity, EntityWorld, NameGenerator
-from vrag_kit.synthetic.crag_mm.vocabulary import T, choose_by_share
 from vrag_kit.synthetic.crag_mm.web_pages import GENERAL, WebPage, general_page, pages_about
 from vrag_kit.synthetic.world.traits import stream
 
@@ -57,18 +56,10 @@ CONVERSATION = {
 
 
 @dataclass(frozen=True, slots=True)
-class SplitSize:
-    """How large a split is."""
-
-    questions: int  # single-turn
-    conversations: int
-
-
-@dataclass(frozen=True, slots=True)
 class CragMMEdition:
     """How large an edition is."""
 
-    splits: Mapping[str, SplitSize]
+    splits: Mapping[str, Mapping[str, int]]  # name → questions (single-turn), conversations
     worn: tuple[int, int]  # width and height of a worn picture, pixels
     photograph: int  # side of a photograph of the knowledge graph
     photographs: Mapping[str, int]  # popularity → how many of an entity are there
@@ -77,14 +68,20 @@ class CragMMEdition:
 
 EDITIONS = {
     "full": CragMMEdition(
-        splits={"validation": SplitSize(80, 24), "public_test": SplitSize(240, 100)},
+        splits={
+            "validation": {"questions": 80, "conversations": 24},
+            "public_test": {"questions": 240, "conversations": 100},
+        },
         worn=(192, 256),
         photograph=128,
         photographs={"head": 5, "torso": 3, "tail": 1},
         seed="worn-glasses",
     ),
     "small": CragMMEdition(
-        splits={"validation": SplitSize(12, 4), "public_test": SplitSize(24, 8)},
+        splits={
+            "validation": {"questions": 12, "conversations": 4},
+            "public_test": {"questions": 24, "conversations": 8},
+        },
         worn=(96, 128),
         photograph=96,
         photographs={"head": 3, "torso": 2, "tail": 1},
@@ -110,7 +107,7 @@ class Session:
 
     session_id: str
     entry: EntityEntry
-    turns: tuple[Turn, ...]
+    turns: tuple[talk.Turn, ...]
     interaction_ids: tuple[str, ...]
     quality: str
     egocentric: bool
@@ -130,30 +127,28 @@ class Split:
 
 def plan_edition(edition: CragMMEdition) -> list[Split]:
     """Return all splits of an edition, no name in two of them; draws nothing."""
-    names = NameGenerator(edition.seed, editions=True)
+    names = NameGenerator(edition.seed)
     return [_plan_split(edition, name, names) for name in edition.splits]
 
 
 def _plan_split(edition: CragMMEdition, name: str, names: NameGenerator) -> Split:
     seed, size = f"{edition.seed}/{name}", edition.splits[name]
     world = EntityWorld(seed, names)
-    about = -(-size.questions // QUESTIONS_AN_ENTITY)
-    count = about + size.conversations
+    about = -(-size["questions"] // QUESTIONS_AN_ENTITY)
+    count = about + size["conversations"]
     asked = [world.new_entity() for _ in range(count)]
     near = [_look_alikes(world, each, stream(seed, "near", each.name)) for each in asked]
     rest = [*chain.from_iterable(near), *(world.new_entity() for _ in range(round(_MORE * count)))]
-    missing = set(stream(seed, "missing").permutation(count)[: max(1, round(_MISSING * count))])
     entries = [_entry(each, seed, edition.photographs) for each in asked]
-    entries = [
-        replace(each, photographs=0) if i in missing else each for i, each in enumerate(entries)
-    ]
-    single = _single_turns(seed, size.questions, list(zip(entries, near, strict=True))[:about])
-    lengths = allocate_by_share(LENGTH_SHARES, size.conversations, stream(seed, "lengths"))
+    for i in stream(seed, "missing").permutation(count)[: max(1, round(_MISSING * count))]:
+        entries[i] = replace(entries[i], photographs=0)
+    single = _single_turns(seed, size["questions"], [*zip(entries, near, strict=True)][:about])
+    lengths = allocate_by_share(talk.LENGTH_SHARES, size["conversations"], stream(seed, "lengths"))
     multi = []
     for i, length in enumerate(lengths):
-        of, others = asked[about + i], near[about + i]
-        turns = make_conversation(of, others, f"{seed}/conversation/{i}", length)
-        multi.append((entries[about + i], turns))
+        entry, others = entries[about + i], near[about + i]
+        turns = talk.make_conversation(entry.entity, others, f"{seed}/conversation/{i}", length)
+        multi.append((entry, turns))
     sessions = _sessions(seed, [*single, *multi])
     entries += [_entry(each, seed, edition.photographs) for each in rest]
     facts = {each.facts["region"] for each in asked} | {each.facts["describer"] for each in asked}
@@ -179,25 +174,26 @@ def _entry(entity: Entity, seed: str, photographs: Mapping[str, int]) -> EntityE
 
 def _single_turns(
     seed: str, count: int, about: Sequence[tuple[EntityEntry, tuple[Entity, ...]]]
-) -> list[tuple[EntityEntry, tuple[Turn, ...]]]:
+) -> list[tuple[EntityEntry, tuple[talk.Turn, ...]]]:
     """Questions in turn about each entity; nothing is asked twice of one."""
-    categories = allocate_by_share(TYPE_SHARES, count, stream(seed, "categories"))
+    categories = allocate_by_share(talk.TYPE_SHARES, count, stream(seed, "categories"))
     asked: set[tuple[str, str]] = set()
-    turns: list[tuple[EntityEntry, tuple[Turn, ...]]] = []
+    turns: list[tuple[EntityEntry, tuple[talk.Turn, ...]]] = []
     for i, category in enumerate(categories):
         entry, others = about[i % len(about)]
         for attempt in range(50):
             name = f"{seed}/single/{i}/{attempt}"
-            turn = make_single_turn(entry.entity, others, name, category)
-            if (entry.entity.name, turn.question) not in asked:
+            turn = talk.make_single_turn(entry.entity, others, name, category)
+            key = (entry.entity.name, turn.question)
+            if key not in asked:
                 break
-        asked.add((entry.entity.name, turn.question))
+        asked.add(key)
         turns.append((entry, (turn,)))
     return turns
 
 
 def _sessions(
-    seed: str, asked: Sequence[tuple[EntityEntry, tuple[Turn, ...]]]
+    seed: str, asked: Sequence[tuple[EntityEntry, tuple[talk.Turn, ...]]]
 ) -> tuple[Session, ...]:
     """Give sessions their ids and the qualities of their images, in exact shares; those with a URL
     are all normal.
@@ -206,16 +202,15 @@ def _sessions(
     egocentric = round(len(asked) * (1 - _WITH_ADDRESS))
     shares = {**QUALITY_SHARES, "normal": QUALITY_SHARES["normal"] - _WITH_ADDRESS}
     shares = {quality: share / (1 - _WITH_ADDRESS) for quality, share in shares.items()}
-    worn = allocate_by_share(shares, egocentric, stream(seed, "qualities"))
-    images = [(quality, True) for quality in worn] + [("normal", False)] * (len(asked) - egocentric)
-    order = stream(seed, "pictures").permutation(len(asked))
+    qualities = allocate_by_share(shares, egocentric, stream(seed, "qualities"))
+    order = stream(seed, "pictures").permutation(len(asked)).tolist()
     sessions = []
     for (entry, turns), place in zip(asked, order, strict=True):
-        quality, is_egocentric = images[place]
+        quality = qualities[place] if place < egocentric else "normal"
         session_id = _new_id(ids)
         names = tuple(_new_id(ids) for _ in turns) if len(turns) > 1 else (session_id,)
-        picture = f"{seed}/asked/{session_id}"
-        sessions.append(Session(session_id, entry, turns, names, quality, is_egocentric, picture))
+        of_image = (quality, place < egocentric, f"{seed}/asked/{session_id}")
+        sessions.append(Session(session_id, entry, turns, names, *of_image))
     return tuple(sessions)
 
 
@@ -227,11 +222,9 @@ def allocate_by_share(shares: Mapping[T, float], count: int, rng: np.random.Gene
     """Return each key as often as its share says, to less than one, in a random order."""
     total = sum(shares.values())
     exact = {key: count * share / total for key, share in shares.items()}
-    number = {key: int(each) for key, each in exact.items()}
-    by_rest = sorted(shares, key=lambda key: number[key] - exact[key])
-    for key in by_rest[: count - sum(number.values())]:
-        number[key] += 1
+    by_rest = sorted(shares, key=lambda key: int(exact[key]) - exact[key])
+    extra = by_rest[: count - sum(map(int, exact.values()))]
     dealt: list[T] = []
-    for key, times in number.items():
-        dealt += [key] * times
+    for key in shares:
+        dealt += [key] * (int(exact[key]) + (key in extra))
     return [dealt[i] for i in rng.permutation(count)]

@@ -1,21 +1,96 @@
-"""Invented species with a name of two listed words, a look of their own, and facts.
-
-A name's two words have numbers. Where their sum can be divided by `_SHARE`, the name
-is the editions'; all others are for worlds that models were trained in.
+"""Invented species with a name of two listed words, a look of their own, and facts in closed lists
+of words. The two words of a name have numbers, whose sum can be divided by `_SHARE`: other names
+were in the worlds that models were trained in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, product
+from typing import TypeVar
 
 import numpy as np
 
-from vrag_kit.synthetic.crag_mm import vocabulary
-from vrag_kit.synthetic.crag_mm.vocabulary import choose, choose_by_share, join_words
 from vrag_kit.synthetic.world.organisms import KINDS
-from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Appearance, Species, stream
+from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Appearance, Species, stream, words
+
+T = TypeVar("T")
+
+
+def _joined(stems: str, endings: str) -> tuple[str, ...]:
+    """Every stem with every ending."""
+    return tuple(stem + ending for stem, ending in product(stems.split(), endings.split()))
+
+
+GENERA = _joined(
+    "Tal Ver Mor Lis Cor Bran Pel Nov Sar Dor Fen Gal Hel Ist Jun Kor Lam Mel Nar Oph Rin Sel"
+    " Tor Vin",
+    "ia us ella opsis ura mys aria onia ites antha",
+)
+"""240 words a name begins with."""
+EPITHETS = _joined(
+    "alb bor cin dens erem flav grac hum insul jub lat mont nit obl pall quer rip silv tard umbr"
+    " vag xer zon parv",
+    "ensis ata osa ula ina aria ica ifera oides ella",
+)
+"""240 words a name ends with."""
+FAMILIES = _joined("Alv Bask Carn Dryn Evor Fusk Glan Hyrn", "idae aceae oidea")
+DESCRIBERS = words("""
+    Abbot Barlow Carver Dalton Easton Fuller Garner Harlow Irving Jarvis Keller Lawson
+    Mercer Norris Osborn Parker Quincy Rowley Sawyer Tanner Upton Vaughn Warner Yardley
+    Alcott Bishop Conway Draper Ellis Forbes Gibson Hewitt Ingram Jordan Kendal Lambert
+    Milton Nelson Oakley Porter Ramsey Sutton Thorne Ulmer Vernon Weston Yates Zeller
+""")
+REGIONS = words("""
+    Norland Ostmark Westfold Sudmoor Highvale Lowfen Eastreach Farholm Greydale Ironhill
+    Kingsmere Longshore Millwood Newmarch Oldforest Pinecoast Redcliff Silverlake
+    Stonefield Thornwick Underhill Whitewater Windmark Yellowplain
+""")
+CAPITALS = words("""
+    Asten Borva Celdin Dorpat Elmar Fosk Grevin Hadra Istrel Jorvik Kalden Lorne Mirov
+    Nesta Orlin Pelgo Quarn Rostel Selva Tarbor Umbra Velden Warsk Zemla
+""")
+MONTHS = words("""
+    January February March April May June July August September October November
+    December
+""")
+GROUNDS = words("""
+    moss bark sand gravel reeds clover ferns heather lichen nettles thistles brambles
+    clay driftwood hay ivy kelp leaves limestone mud peat pebbles roots straw
+""")
+"""What one finds it on."""
+EATERS = words("""
+    ants bats beetles boars cats crabs crows deer ducks foxes frogs geese goats hares
+    herons mice newts otters owls rats shrews slugs snails wasps
+""")
+SMELLS = words("""
+    almonds apples butter camphor cedar cherries cinnamon coffee garlic ginger grass
+    honey lemons mint musk nutmeg onions oranges pepper resin roses smoke tar vanilla
+""")
+BORN = range(1770, 1850)
+"""Years in which describers were born; they describe when they are 30 to 50."""
+LENGTHS = range(12, 100)
+"""Millimetres."""
+
+
+def join_words(values: Sequence[str]) -> str:
+    """Values as a list in a sentence: "April, May and June"; one or more."""
+    *first, last = values
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def choose(options: Sequence[T], rng: np.random.Generator) -> T:
+    """One of the options, each equally likely."""
+    return options[int(rng.integers(len(options)))]
+
+
+def choose_by_share(shares: Mapping[T, float], rng: np.random.Generator) -> T:
+    """One of the keys, as often as its share of the sum says."""
+    *edges, total = accumulate(shares.values())
+    return list(shares)[int(np.searchsorted(edges, rng.random() * total, side="right"))]
+
 
 _SHARE = 4
 _PATTERN_SHARES = {"plain": 0.1, "spotted": 0.3, "banded": 0.3, "bordered": 0.3}
@@ -83,28 +158,23 @@ class EntityWorld:
     In one world a region has one capital and a describer one year of birth.
     """
 
-    def __init__(self, seed: str, names: NameGenerator | None = None) -> None:
+    def __init__(self, seed: str, names: NameGenerator) -> None:
         self.seed = seed
-        self._names = names or NameGenerator(seed)
+        self._names = names
         self._taken: set[str] = set()
         self._count = 0
 
     @cached_property
     def capitals(self) -> dict[str, str]:
         """Region → capital."""
-        order = stream(self.seed, "capitals").permutation(len(vocabulary.CAPITALS))
-        return {
-            region: vocabulary.CAPITALS[i]
-            for region, i in zip(vocabulary.REGIONS, order, strict=True)
-        }
+        order = stream(self.seed, "capitals").permutation(len(CAPITALS))
+        return {region: CAPITALS[i] for region, i in zip(REGIONS, order, strict=True)}
 
     @cached_property
     def births(self) -> dict[str, int]:
         """Describer → year of birth."""
-        years = stream(self.seed, "births").integers(
-            vocabulary.BORN.start, vocabulary.BORN.stop, size=len(vocabulary.DESCRIBERS)
-        )
-        return {who: int(year) for who, year in zip(vocabulary.DESCRIBERS, years, strict=True)}
+        years = stream(self.seed, "births").integers(BORN.start, BORN.stop, len(DESCRIBERS))
+        return dict(zip(DESCRIBERS, years.tolist(), strict=True))
 
     def new_entity(self) -> Entity:
         """One more entity."""
@@ -142,52 +212,45 @@ class EntityWorld:
         return Entity(species, facts)
 
     def _facts(self, kind: str, look: Appearance, rng: np.random.Generator) -> dict[str, str]:
-        describer, region = choose(vocabulary.DESCRIBERS, rng), choose(vocabulary.REGIONS, rng)
+        describer, region = choose(DESCRIBERS, rng), choose(REGIONS, rng)
         born = self.births[describer]
-        length = choose(vocabulary.LENGTHS, rng)
+        length = choose(LENGTHS, rng)
         width = max(4, round(length * rng.uniform(0.3, 0.8)))
         first = int(rng.integers(12))
-        months = [vocabulary.MONTHS[(first + i) % 12] for i in range(int(rng.integers(2, 5)))]
+        months = [MONTHS[(first + i) % 12] for i in range(int(rng.integers(2, 5)))]
         return {
             "look": describe_appearance(kind, look),
-            "family": choose(vocabulary.FAMILIES, rng),
+            "family": choose(FAMILIES, rng),
             "describer": describer,
             "year": str(born + int(rng.integers(30, 51))),
             "region": region,
             "months": join_words(months),
             "length": f"{length} mm",
             "width": f"{width} mm",
-            "found": join_words(
-                [vocabulary.GROUNDS[i] for i in rng.permutation(len(vocabulary.GROUNDS))[:2]]
-            ),
-            "eaten": choose(vocabulary.EATERS, rng),
-            "smell": choose(vocabulary.SMELLS, rng),
+            "found": join_words([GROUNDS[i] for i in rng.permutation(len(GROUNDS))[:2]]),
+            "eaten": choose(EATERS, rng),
+            "smell": choose(SMELLS, rng),
             "capital": self.capitals[region],
             "born": str(born),
         }
 
 
 class NameGenerator:
-    """Names, each once: those that only editions have, or those that none has."""
+    """Names of editions, each once."""
 
-    def __init__(self, seed: str, *, editions: bool = False) -> None:
+    def __init__(self, seed: str) -> None:
         self._rng = stream(seed, "names")
-        self._editions = editions
-        self._given: set[tuple[int, int]] = set()
+        self._given: set[tuple[str, str]] = set()
 
     def new(self, genus: str = "") -> tuple[str, str]:
         """Genus, the given one or any, and epithet."""
         while True:
-            first = (
-                vocabulary.GENERA.index(genus)
-                if genus
-                else int(self._rng.integers(len(vocabulary.GENERA)))
-            )
-            last = int(self._rng.integers(len(vocabulary.EPITHETS)))
-            of_editions = (first + last) % _SHARE == 0
-            if of_editions == self._editions and (first, last) not in self._given:
-                self._given.add((first, last))
-                return vocabulary.GENERA[first], vocabulary.EPITHETS[last]
+            first = GENERA.index(genus) if genus else int(self._rng.integers(len(GENERA)))
+            last = int(self._rng.integers(len(EPITHETS)))
+            name = GENERA[first], EPITHETS[last]
+            if (first + last) % _SHARE == 0 and name not in self._given:
+                self._given.add(name)
+                return name
 
 
 def _look(rng: np.random.Generator) -> Appearance:

@@ -10,10 +10,15 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from vrag_kit.synthetic.world.organisms import KINDS
-from vrag_kit.synthetic.world.photographs import view_showing
+from vrag_kit.synthetic.world.photographs import (
+    View,
+    compose_view,
+    draw_photograph,
+    sample_view,
+    view_showing,
+)
 from vrag_kit.synthetic.world.shapes import Shape, paint, rgb, silhouette
 from vrag_kit.synthetic.world.traits import Species, stream
-from vrag_kit.synthetic.world.views import View, compose_view, draw_photograph, sample_view
 
 QUALITIES = ("normal", "low light", "blurred", "truncated", "occluded", "rotated")
 """The names that CRAG-MM gives them."""
@@ -32,20 +37,25 @@ def egocentric_image(
     of what it shows of the organism; the same name gives the same picture.
     """
     width, height = size
+    left = (height - width) // 2
+    frame = (left, 0, left + width, height)
     rng = stream(name, "worn", quality)
     view = _view(species, quality, name, rng, width / height)
-    left = (height - width) // 2
     image = draw_photograph(species, view, height)
-    box = _box(species, view, size)
+    box = silhouette(compose_view(species, view), height).crop(frame).getbbox()
+    assert box, f"{species.scientific_name}: nothing of it in the frame ({name})"
     if quality == "occluded":
         cover = (_finger, _mesh)[int(rng.integers(2))]
         middle = ((box[0] + box[2]) / 2 + left, (box[1] + box[3]) / 2)
         reach = max(box[2] - box[0], box[3] - box[1]) / height
-        at = np.array(middle) / height - 0.5
-        _cover(image, cover(at, reach, rng))
-    if quality == "low light":
-        image = _darkened(image, rng)
-    return image.crop((left, 0, left + width, height)), box
+        large = image.resize((2 * height, 2 * height), Image.Resampling.BILINEAR)
+        paint(large, cover(np.array(middle) / height - 0.5, reach, rng))
+        image = large.reduce(2).filter(ImageFilter.GaussianBlur(0.6))
+    if quality == "low light":  # a quarter to two fifths of the light, and coarse grain
+        pixels = np.asarray(image, dtype=np.float32) * rng.uniform(0.22, 0.4)
+        grain = rng.standard_normal((height, height, 3), dtype=np.float32)
+        image = Image.fromarray(np.clip(pixels + 5 * grain, 0, 255).astype(np.uint8))
+    return image.crop(frame), box
 
 
 def reference_image(species: Species, name: str, size: int = 128) -> Image.Image:
@@ -83,28 +93,6 @@ def _view(
     return replace(placed, blur=float(blur), light=light, leaf=False, blades=0)
 
 
-def _box(species: Species, view: View, size: tuple[int, int]) -> Box:
-    """Of what lies inside the frame."""
-    width, height = size
-    left = (height - width) // 2
-    found = (
-        silhouette(compose_view(species, view), height)
-        .crop((left, 0, left + width, height))
-        .getbbox()
-    )
-    if found is None:
-        raise RuntimeError(f"{species.scientific_name}: nothing of it in the frame ({view.name})")
-    return found
-
-
-def _cover(image: Image.Image, shapes: list[Shape]) -> None:
-    """Draw over a square picture, in place, with smooth edges."""
-    large = image.resize((2 * image.width, 2 * image.height), Image.Resampling.BILINEAR)
-    paint(large, shapes)
-    covered = large.reduce(2).filter(ImageFilter.GaussianBlur(0.6))
-    image.paste(covered)
-
-
 def _finger(at: np.ndarray, reach: float, rng: np.random.Generator) -> list[Shape]:
     """A finger that comes in from the nearer side and ends over the organism."""
     side = -1.0 if at[0] < 0 else 1.0
@@ -118,9 +106,8 @@ def _finger(at: np.ndarray, reach: float, rng: np.random.Generator) -> list[Shap
     base = foot - 0.3 * along
     outline = np.concatenate([[base - 1.15 * wide * across], end, [base + 1.15 * wide * across]])
     skin = _SKIN[int(rng.integers(len(_SKIN)))]
-    nail = tip + 0.55 * wide * (
-        0.9 * np.outer(np.cos(2 * turn), along) + 0.7 * np.outer(np.sin(2 * turn), across)
-    )
+    oval = 0.9 * np.outer(np.cos(2 * turn), along) + 0.7 * np.outer(np.sin(2 * turn), across)
+    nail = tip + 0.55 * wide * oval
     return [
         Shape(outline, rgb(0.82 * c for c in skin)),
         Shape(outline - 0.06 * wide * across, skin),
@@ -144,10 +131,3 @@ def _mesh(at: np.ndarray, reach: float, rng: np.random.Generator) -> list[Shape]
             outline += [ends[1] + thick * across, ends[0] + thick * across]
             shapes.append(Shape(np.array(outline), wire))
     return shapes
-
-
-def _darkened(image: Image.Image, rng: np.random.Generator) -> Image.Image:
-    """A quarter to two fifths of the light, and coarse grain."""
-    pixels = np.asarray(image, dtype=np.float32) * rng.uniform(0.22, 0.4)
-    grain = rng.standard_normal((*pixels.shape[:2], 3), dtype=np.float32)
-    return Image.fromarray(np.clip(pixels + 5 * grain, 0, 255).astype(np.uint8))

@@ -1,20 +1,28 @@
-"""CRAG-MM as a notebook's parameters name it: a drawn edition, or the real rows and
-indexes.
+"""CRAG-MM as a notebook's parameters name it: a drawn edition, or the real rows and indexes. A
+larger web of a drawn edition is made when it is opened, and is not on disk: many pages about an
+entity, one of which has the facts that are asked for.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+
+import numpy as np
 
 from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.papers.crag_mm.parameters import index_folders
 from vrag_kit.synthetic.crag_mm.drawing import MULTI_TURN, SINGLE_TURN, generate_crag_mm
-from vrag_kit.synthetic.crag_mm.larger_web import larger_web
+from vrag_kit.synthetic.crag_mm.edition import EDITIONS, EntityEntry, plan_edition
+from vrag_kit.synthetic.crag_mm.entities import Entity, with_article
+from vrag_kit.synthetic.crag_mm.web_pages import SITE, WebPage, pages_about
 from vrag_kit.synthetic.editions import CRAG_MM_EDITIONS, edition_or_rows
-from vrag_kit.types import Benchmark
+from vrag_kit.synthetic.world.traits import stream
+from vrag_kit.types import Benchmark, DocId, Document
 from vrag_kit.workspace import path as project_path
 
 WEBS = ("standard", "large")
@@ -48,14 +56,15 @@ def open_single_turn(
             f"web_index is {web_index!r}; expected {' or '.join(map(repr, WEBS))}."
             f"{did_you_mean(web_index, WEBS)}"
         )
-    is_larger = web_index != WEBS[0]
-    if is_larger and crag_mm_single not in CRAG_MM_EDITIONS:
+    usual = _open(SINGLE_TURN, crag_mm_single, split, indexes, images, egocentric_size)
+    if web_index == WEBS[0]:
+        return usual
+    if crag_mm_single not in CRAG_MM_EDITIONS:
         raise VragError(
             f"web_index is {web_index!r} beside {crag_mm_single!r}, but is of synthetic editions"
             " alone; leave it out: the web of rows is the one in the folder 'indexes'."
         )
-    usual = _open(SINGLE_TURN, crag_mm_single, split, indexes, images, egocentric_size)
-    return larger_web(usual, CRAG_MM_EDITIONS[crag_mm_single], split) if is_larger else usual
+    return larger_web(usual, CRAG_MM_EDITIONS[crag_mm_single], split)
 
 
 def open_multi_turn(
@@ -83,13 +92,16 @@ def _open(
         parameter, name, CRAG_MM_EDITIONS, generate_crag_mm, indexes or images
     )
     image_index = web_index = None
-    if is_edition:
-        image_index, web_index = index_folders(Path(rows), split)
-        rows = Path(rows) / kind
-    elif indexes:
-        image_index, web_index = _indexes(indexes, split)
+    if is_edition or indexes:
+        folders = index_folders(Path(rows) if is_edition else project_path(indexes), split)
+        image_index, web_index = (path if path.is_dir() else None for path in folders)
+        if not (image_index or web_index):
+            raise VragError(
+                f"indexes is {indexes!r}, which holds neither {folders[0].name!r} nor"
+                f" {folders[1].name!r}; expected converted indexes of the split in it."
+            )
     benchmark = load_crag_mm(
-        rows,
+        Path(rows) / kind if is_edition else rows,
         split,
         image_index=image_index,
         web_index=web_index,
@@ -101,13 +113,75 @@ def _open(
     return replace(benchmark, name=f"{name}-{kind}-{split.replace('_', '-')}")
 
 
-def _indexes(indexes: str, split: str) -> tuple[Path | None, Path | None]:
-    """The indexes of the split that a folder holds."""
-    wanted = index_folders(project_path(indexes), split)
-    image_index, web_index = (path if path.is_dir() else None for path in wanted)
-    if image_index is None and web_index is None:
-        raise VragError(
-            f"indexes is {indexes!r}, which holds neither {wanted[0].name!r} nor"
-            f" {wanted[1].name!r}; expected converted indexes of the split in it."
+PAGES = {"head": 16, "torso": 10, "tail": 6}
+"""Popularity → pages about one of its entities, where the usual web has any about it."""
+_ASIDES = {
+    "It is found by {}.": "children hikers painters poets shepherds tailors",
+    "It is eaten before {}.": "dawn dusk midnight noon sunrise sunset",
+    "Its smell is strongest before {}.": "dawn dusk midnight noon sunrise sunset",
+    "It was described in {}.": "almanacs ballads diaries leaflets letters verses",
+    "It does live alone in {}.": "attics barns cellars hedges sheds stables",
+    "It is seen from {}.": "balconies boats bridges ladders towers windows",
+    "A family keeps it for its {}.": "beauty fame patience rarity silence speed",
+    "In the capital of its region it is drawn on {}.": "coins doors flags plates stamps tiles",
+    "The person who described it was born in {}.": "comfort exile hardship poverty wealth winter",
+    "It is as long as {}.": "candles feathers keys needles pencils spoons",
+    "It is as wide as {}.": "buckles buttons corks medals ribbons thimbles",
+    "The color of its pattern fades in {}.": "drought fog frost rain sunlight wind",
+}
+"""What no question asks for, in words of the questions → what may stand there, one word
+each, which is the answer to no question.
+"""
+_IN_SNIPPET = 3
+_LATER = (2, 7)
+"""Asides further down the page: from so many to fewer than so many."""
+
+
+def larger_web(benchmark: Benchmark, edition: str, split: str) -> Benchmark:
+    """The split's benchmark of a drawn edition ("full" or "small") over its larger web.
+
+    The first page about an entity is written like the usual web's first: in full it
+    tells all facts, its snippet some. All others (`PAGES` counts them) tell none.
+    What has no page in the usual web has none here. Pictures and the pages about
+    regions and describers are the usual ones. The same edition gives the same pages.
+    """
+    seed = f"{EDITIONS[edition].seed}/{split}/larger"
+    entries = next(each.entries for each in plan_edition(EDITIONS[edition]) if each.name == split)
+    own = {each.entity.name: _pages(each, seed) for each in entries}
+    usual = benchmark.corpus.items()
+    kept = {name: page for name, page in usual if page.metadata.get("page_name") not in own}
+    pages = [*chain.from_iterable(own.values())]
+    order = stream(seed, "web").permutation(len(pages))
+    corpus = kept | {pages[i].doc_id: pages[i] for i in order}
+    told = [benchmark.fingerprint, *(f"{name} {page.text}" for name, page in corpus.items())]
+    labels: dict[str, dict[DocId, int]] = {}
+    for name, query in benchmark.queries.items():
+        old = {doc_id: 1 for doc_id in benchmark.qrels[name] if doc_id in kept}
+        labels[name] = old | {page.doc_id: 1 for page in own.get(query.entity, [])}
+    fingerprint = hashlib.sha256("\n".join(told).encode()).hexdigest()
+    return replace(benchmark, fingerprint=fingerprint, corpus=corpus, qrels=labels)
+
+
+def _pages(entry: EntityEntry, seed: str) -> list[Document]:
+    """The pages about an entity, as `read_web_index` reads them."""
+    if not entry.pages:
+        return []
+    rng = stream(seed, "asides", entry.entity.name)
+    pages = pages_about(entry.entity, 1, seed)
+    pages += [_aside(entry.entity, i, rng) for i in range(1, PAGES[entry.popularity])]
+    return [
+        Document(
+            doc_id=page.url, text=page.snippet, metadata={"source": "web_search", **page.row()}
         )
-    return image_index, web_index
+        for page in pages
+    ]
+
+
+def _aside(entity: Entity, number: int, rng: np.random.Generator) -> WebPage:
+    """A page about an entity that tells only what it is called and its kind."""
+    count = _IN_SNIPPET + int(rng.integers(*_LATER))
+    forms = [list(_ASIDES)[i] for i in rng.permutation(len(_ASIDES))[:count]]
+    said = [form.format(rng.choice(_ASIDES[form].split())) for form in forms]
+    snippet = " ".join([f"{entity.name} is {with_article(entity.kind)}.", *said[:_IN_SNIPPET]])
+    result = " ".join([snippet, *said[_IN_SNIPPET:]])
+    return WebPage(f"{SITE}/{entity.address}/{number}", entity.name, snippet, result)

@@ -9,9 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vrag_kit.synthetic.crag_mm.entities import WEB_FACTS, Entity, EntityWorld, with_article
-from vrag_kit.synthetic.crag_mm.vocabulary import DESCRIBERS, REGIONS
+from vrag_kit.synthetic.crag_mm.entities import (
+    DESCRIBERS,
+    REGIONS,
+    WEB_FACTS,
+    Entity,
+    EntityWorld,
+    with_article,
+)
 from vrag_kit.synthetic.world.traits import stream
+from vrag_kit.types import Json
 
 SENTENCES = {
     "look": "{name} is {look}.",
@@ -43,6 +50,11 @@ class WebPage:
     name: str  # what it is about: an entity's name, a region or a describer
     snippet: str
     result: str  # the full page, which begins with the snippet
+
+    def row(self) -> Json:
+        """Return the columns of the converted index."""
+        named = {"page_name": self.name, "page_snippet": self.snippet, "page_url": self.url}
+        return {**named, "page_result": self.result, "page_last_modified": ""}
 
 
 def pages_about(entity: Entity, count: int, name: str) -> list[WebPage]:

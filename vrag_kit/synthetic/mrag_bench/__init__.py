@@ -2,12 +2,11 @@
 set's own layout.
 """
 
-from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
-from vrag_kit.synthetic.mrag_bench.edition import EDITIONS
-from vrag_kit.synthetic.mrag_bench.opening import (
+from vrag_kit.synthetic.mrag_bench.drawing import (
+    generate_mrag_bench,
     open_class_labels,
     open_mrag_bench,
     open_mrag_passages,
 )
 from vrag_kit.synthetic.mrag_bench.passages import write_passage
-from vrag_kit.synthetic.mrag_bench.topics import SCENARIOS
+from vrag_kit.synthetic.mrag_bench.topics import EDITIONS, SCENARIOS

@@ -1,4 +1,5 @@
-"""MRAG-Bench drawn with the guide's organisms, in the layout of the real data set.
+"""MRAG-Bench drawn with the guide's organisms, in the layout of the real data set; and opened as a
+notebook's parameters name it: a synthetic edition, or the real data.
 
     <folder>/data/test-00000-of-00011.parquet … test-000010-of-00011.parquet
                                     the rows; by name, the eleventh stands after the second
@@ -18,33 +19,41 @@ from __future__ import annotations
 import io
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
-from vrag_kit.benchmarks.datasets.mrag_bench import CORPUS
-from vrag_kit.benchmarks.datasets.mrag_bench_corpora import class_of
+from vrag_kit.benchmarks.datasets.mrag_bench import CORPUS, load_mrag_bench
+from vrag_kit.benchmarks.datasets.mrag_bench_corpora import (
+    class_of,
+    load_mrag_texts,
+    read_class_labels,
+)
+from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.processes import available_cores, worker_pool
-from vrag_kit.synthetic.editions import generate_once
-from vrag_kit.synthetic.mrag_bench.edition import (
+from vrag_kit.synthetic.editions import DRAWN_MRAG, edition_or_rows, generate_once
+from vrag_kit.synthetic.mrag_bench.passages import TEXTS, write_passages
+from vrag_kit.synthetic.mrag_bench.scenario_images import whole
+from vrag_kit.synthetic.mrag_bench.topics import (
     EDITIONS,
+    SCENARIOS,
     MragBenchEdition,
     PlannedQuestion,
     PlannedTopic,
+    Topic,
     plan_distractors,
     plan_edition,
 )
-from vrag_kit.synthetic.mrag_bench.passages import TEXTS, write_passages
-from vrag_kit.synthetic.mrag_bench.scenario_images import whole
-from vrag_kit.synthetic.mrag_bench.topics import SCENARIOS, RegionTopic, SpeciesTopic, Topic
 from vrag_kit.synthetic.parquet import IMAGE, IMAGES, TEXT, image_cell, parquet_bytes, shards
 from vrag_kit.synthetic.world.traits import stream
-from vrag_kit.types import Json
+from vrag_kit.types import Benchmark, Json
+from vrag_kit.workspace import path as project_path
 
 LABELS_FILE = "labels.csv"
 _N_SHARDS = 11  # the fewest that show how their names sort
@@ -61,24 +70,21 @@ _COLUMNS = {
 }
 
 
-def generate_mrag_bench(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:
+def generate_mrag_bench(edition: str, folder: Path | str) -> Path:
     """Generate an edition ("full": 540 questions, "small": 63) in `folder` unless it exists;
-    returns the folder.
-
-    `workers` processes draw at once (default: one a core). Raises as `generate_once` does.
+    returns the folder. Raises as `generate_once` does.
     """
-    draw = partial(_draw, edition, workers or available_cores())
     outputs = (CORPUS, "data")
-    return generate_once("field-guide-mrag-bench", edition, EDITIONS, folder, draw, outputs)
+    return generate_once("field-guide-mrag-bench", edition, EDITIONS, folder, _draw, outputs)
 
 
-def _draw(edition: str, workers: int, folder: Path) -> None:
+def _draw(edition: str, folder: Path) -> None:
     corpus, size = folder / CORPUS, EDITIONS[edition]
     for begun in (corpus, folder / "data"):  # an interrupted drawing begins again
         shutil.rmtree(begun, ignore_errors=True)
     corpus.mkdir()
     planned = plan_edition(size)
-    with worker_pool(workers) as pool:
+    with worker_pool(available_cores()) as pool:
         made = pool.map(partial(_draw_topic, size, corpus), planned, chunksize=4)
         drawn = list(track(made, f"drawing MRAG-Bench ({size.seed})", len(planned), "topics"))
     rows, ids = _topic_rows(size, drawn, corpus)
@@ -90,8 +96,7 @@ def _draw(edition: str, workers: int, folder: Path) -> None:
     write_passages(size, planned, ids, folder / TEXTS)
 
 
-@dataclass(frozen=True, slots=True)
-class _DrawnTopic:
+class _DrawnTopic(NamedTuple):
     """A topic whose images are in the corpus."""
 
     rows: Mapping[str, Json]  # name of a question → its row but for id and retrieved images
@@ -106,42 +111,40 @@ def _draw_topic(edition: MragBenchEdition, corpus: Path, planned: PlannedTopic) 
     histograms: dict[str, np.ndarray] = {}
 
     def write(image: Image.Image, role: str, which: int) -> str:
-        file = _image_name(planned.scenario, topic, planned.index, role, which)
+        file = _image_name(topic, planned.index, role, which)
         data = _encode_image(image, file)
         with (corpus / file).open("xb") as opened:  # no name comes twice
             opened.write(data)
         histograms[file] = _histogram(data)
         return file
 
-    pool = tuple(
-        write(topic.example_image(f"{topic.key}/gt/{i}", size), "gt", i)
-        for i in range(planned.pool)
-    )
+    shown = [topic.example_image(f"{topic.key}/gt/{i}", size) for i in range(planned.pool)]
+    pool = tuple(write(image, "gt", i) for i, image in enumerate(shown))
     for i, stray in enumerate(plan_distractors(edition, planned)):
         write(stray.example_image(f"{stray.key}/fp", size), "fp", i)
     rows, query_files = {}, {}
     for i, question in enumerate(planned.questions):
-        shown = in_corpus = topic.query_image(question.name, size)
-        if planned.scenario == "partial" and isinstance(topic, SpeciesTopic):
+        query = in_corpus = topic.query_image(question.name, size)
+        if topic.scenario.name == "partial":
             in_corpus = whole(topic.species, topic.part, question.name, size)
         file = query_files[question.name] = write(in_corpus, "input", i)
         examples = [(corpus / pool[example]).read_bytes() for example in question.examples]
-        image = _encode_image(shown, file)
-        rows[question.name] = _row(planned, question, image, examples)
+        rows[question.name] = _row(planned, question, _encode_image(query, file), examples)
     return _DrawnTopic(rows, query_files, pool, histograms)
 
 
-def _image_name(scenario: str, topic: Topic, index: int, role: str, which: int) -> str:
+def _image_name(topic: Topic, index: int, role: str, which: int) -> str:
     """The name of a topic's image like those of the real corpus: some tell the answer, some hold
     spaces, a plus as %2B or letters beyond ASCII. `which` counts within the role.
     """
+    scenario = topic.scenario.name
     place = list(SCENARIOS).index(scenario) * 100 + index  # there are fewer topics than that
     serial = (place * len(_ROLES) + _ROLES.index(role)) * 32 + which
     number = serial * 7919 % 99_991  # a prime: numbers stay apart, and tell nothing
+    if topic.region:
+        side, kind = _SIDES[number % len(_SIDES)], topic.species.kind
+        return f"regions_images_{topic.region.name}_{side}_{kind}_{number:05d}.jpg"
     end = f"{index}_{role}" if role == "input" and not which else f"{index}_{role}_{which}"
-    if isinstance(topic, RegionTopic):
-        side = _SIDES[number % len(_SIDES)]
-        return f"regions_images_{topic.region.name}_{side}_{topic.kind}_{number:05d}.jpg"
     ending = "webp" if role == "input" else "jpg"
     names = {
         "incomplete": f"Mechanical_Tray_{end}.png",
@@ -166,8 +169,7 @@ def _encode_image(image: Image.Image, name: str) -> bytes:
     """
     file = io.BytesIO()
     if name.endswith(".png"):
-        few = image.quantize(64, dither=Image.Dither.NONE)
-        few.save(file, "PNG", transparency=0)
+        image.quantize(64, dither=Image.Dither.NONE).save(file, "PNG", transparency=0)
     elif name.endswith(".webp"):
         image.save(file, "WEBP", quality=86, method=2)
     else:
@@ -187,7 +189,7 @@ def _row(
     planned: PlannedTopic, question: PlannedQuestion, image: bytes, examples: list[bytes]
 ) -> Json:
     """Column → value, without the id and what is retrieved."""
-    scenario = SCENARIOS[planned.scenario]
+    scenario = planned.topic.scenario
     if scenario.name == "incomplete" and question.number % 2:
         image = _reencode_image(image)
         examples = [_reencode_image(data) for data in examples]
@@ -199,12 +201,12 @@ def _row(
         "scenario": scenario.label,
         "image": image_cell(image),
         "gt_images": [image_cell(data) for data in examples],
-        "question": question.text,
+        "question": question.about.text,
         **options,
         "answer_choice": question.letter,
         "answer": options[question.letter],
         "image_type": planned.topic.what,
-        "source": "known species" if question.asks == "name" else "new",
+        "source": "known species" if question.about.asks == "name" else "new",
     }
 
 
@@ -215,8 +217,7 @@ def _histogram(data: bytes) -> np.ndarray:
     bins = small[6:42, 6:42].reshape(-1, 3).astype(np.int64) * 6 // 256
     counts = np.bincount(bins @ np.array([36, 6, 1]), minlength=216)
     root = np.sqrt(counts.astype(np.float64))
-    unit: np.ndarray = root / np.linalg.norm(root)
-    return unit
+    return np.asarray(root / np.linalg.norm(root))
 
 
 def _topic_rows(
@@ -226,10 +227,9 @@ def _topic_rows(
 
     `retrieved_images` are the nearest by cosine of colour histograms, without the query's own.
     """
-    histograms: dict[str, np.ndarray] = {}
+    histograms = dict(chain.from_iterable(topic.histograms.items() for topic in topics))
     planned: list[tuple[str, _DrawnTopic]] = []
     for topic in topics:
-        histograms |= topic.histograms
         planned += [(name, topic) for name in topic.rows]
     files = sorted(histograms)
     table = np.stack([histograms[name] for name in files])
@@ -253,3 +253,53 @@ def _labels_file(topics: Sequence[_DrawnTopic]) -> str:
         unnamed = [name for name in topic.examples if not class_of(name, {})]
         lines += [f"{name},class-{number:04d}" for name in unnamed]
     return "\n".join(lines) + "\n"
+
+
+def open_mrag_bench(
+    mrag_rows: str, mrag_corpus: str = "", *, cache_dir: Path | str | None = None
+) -> Benchmark:
+    """A synthetic edition by its name in `DRAWN_MRAG`, generated if its folder is missing; or
+    the rows in a folder of parquet shards or of a data set of the hub, with the folder of
+    the corpus ("": the images of the rows).
+
+    Raises `VragError` as drawing and loading do, for a name that is neither, and for a
+    corpus beside a drawn edition.
+    """
+    rows, is_edition = edition_or_rows(
+        "mrag_rows", mrag_rows, DRAWN_MRAG, generate_mrag_bench, mrag_corpus
+    )
+    if is_edition:
+        return load_mrag_bench(rows, rows, cache_dir=cache_dir, name=mrag_rows)
+    corpus = project_path(mrag_corpus) if mrag_corpus else None
+    return load_mrag_bench(rows, corpus, cache_dir=cache_dir)
+
+
+def open_mrag_passages(benchmark: Benchmark, mrag_texts: str) -> Benchmark:
+    """The benchmark's questions over passages of text: those of a drawn edition, or those
+    in a folder of `passages.csv` and `ground_truth.csv`.
+
+    Raises `VragError` as `load_mrag_texts` and `edition_or_rows` do, and for the
+    passages of a drawn edition beside other questions.
+    """
+    if not mrag_texts:
+        raise VragError(
+            'mrag_texts is "", but MRAG-Bench comes without texts. Write passages.csv'
+            " (passage,text) and ground_truth.csv (question,passage) into a folder, and name it."
+        )
+    if mrag_texts in DRAWN_MRAG and benchmark.name != mrag_texts:
+        raise VragError(
+            f"mrag_texts is {mrag_texts!r}, but the questions are {benchmark.name!r}, of which"
+            " these passages tell nothing. Name a folder with passages about them."
+        )
+    given, is_edition = edition_or_rows("mrag_texts", mrag_texts, DRAWN_MRAG, generate_mrag_bench)
+    folder = Path(given)
+    return load_mrag_texts(benchmark, folder / TEXTS if is_edition else folder)
+
+
+def open_class_labels(mrag_rows: str, mrag_labels: str = "") -> dict[str, str]:
+    """File of the corpus → its class, where its name does not tell it: what comes with a
+    drawn edition, or the CSV file `mrag_labels` (`read_class_labels`); none for "".
+    """
+    if mrag_rows in DRAWN_MRAG and not mrag_labels:
+        return read_class_labels(project_path(f"data/{mrag_rows}") / LABELS_FILE)
+    return read_class_labels(project_path(mrag_labels)) if mrag_labels else {}

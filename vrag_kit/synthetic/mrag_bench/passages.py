@@ -8,24 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from vrag_kit.benchmarks.datasets.mrag_bench_corpora import (
-    GROUND_TRUTH,
-    GROUND_TRUTH_COLUMNS,
-    PASSAGE_COLUMNS,
-    PASSAGES,
-)
-from vrag_kit.synthetic.mrag_bench.edition import MragBenchEdition, PlannedTopic, plan_distractors
+from vrag_kit.benchmarks.datasets import mrag_bench_corpora as corpora
+from vrag_kit.synthetic.mrag_bench.scenario_images import N_CHIPS
 from vrag_kit.synthetic.mrag_bench.topics import (
-    RegionTopic,
-    SpeciesTopic,
+    MragBenchEdition,
+    PlannedTopic,
     Topic,
-    TrayTopic,
-    outside_in_words,
+    plan_distractors,
 )
-from vrag_kit.synthetic.mrag_bench.trays import CODES, N_CHIPS
 from vrag_kit.synthetic.visual_rag.articles import HOMES, SEASONS
 from vrag_kit.synthetic.world.organisms import KINDS
-from vrag_kit.synthetic.world.traits import Appearance, stream
+from vrag_kit.synthetic.world.traits import COLOR_CODES, Appearance, Species, stream
 from vrag_kit.tables import write_csv_rows
 
 TEXTS = "texts"
@@ -84,23 +77,28 @@ def write_passage(topic: Topic, name: str) -> str:
     a known species: its name and outside; a tray: its eight chips; a region: its name
     and land.
     """
-    rng = stream(name, "passage")
-    if isinstance(topic, RegionTopic):
-        region = topic.region
-        words = {"name": region.name, "words": region.words, "noun": topic.kind}
+    rng, kind = stream(name, "passage"), topic.species.kind
+    if region := topic.region:
+        words = {"name": region.name, "words": region.words, "noun": kind}
         return _pick(rng, _REGIONS).format(**words)
-    if isinstance(topic, TrayTopic):
+    if topic.chips:
         return _of_tray(topic, rng)
     if topic.asks == ("name",):
-        species, kind = topic.species, topic.species.kind
-        known = f"{species.scientific_name} is {outside_in_words(species)}."
+        known = f"{topic.species.scientific_name} is {outside_in_words(topic.species)}."
         return f"{known} {_home(kind, rng)} {_kin(kind, rng)}"
     return _of_species(topic, rng)
 
 
-def _of_species(topic: SpeciesTopic, rng: np.random.Generator) -> str:
+def outside_in_words(species: Species) -> str:
+    """Return "a moth; its forewings are red, banded with white"."""
+    part, look = KINDS[species.kind].outside, species.outside
+    return f"a {species.kind}; its {part} {_be(part)} {look.color}, {look.pattern_words}"
+
+
+def _of_species(topic: Topic, rng: np.random.Generator) -> str:
     """Its outside, the asked part if that is another or looks otherwise, and its life."""
     species, outside = topic.species, KINDS[topic.species.kind].outside
+    assert topic.look
     when = f" {_pick(rng, topic.scenario.states)}".rstrip()
     asked = _part(topic.part, topic.look, rng) | {"noun": species.kind, "when": when}
     if topic.part == outside and topic.look == species.outside:
@@ -111,20 +109,23 @@ def _of_species(topic: SpeciesTopic, rng: np.random.Generator) -> str:
     return f"{outward} {closer} {_home(species.kind, rng)}"
 
 
-def _of_tray(tray: TrayTopic, rng: np.random.Generator) -> str:
-    chips = [f"{CODES[color]} {color}" for color in tray.chips]
-    upper, lower = chips[: N_CHIPS // 2], chips[N_CHIPS // 2 :]
-    kind = tray.species.kind
-    words = _part(KINDS[kind].outside, tray.species.outside, rng) | {"noun": kind}
-    rows = {"upper": ", ".join(upper), "lower": ", ".join(lower)}
-    return _pick(rng, _TRAYS).format(**words, **rows)
+def _of_tray(topic: Topic, rng: np.random.Generator) -> str:
+    chips = [f"{COLOR_CODES[color]} {color}" for color in topic.chips]
+    half, kind = N_CHIPS // 2, topic.species.kind
+    rows = {"upper": ", ".join(chips[:half]), "lower": ", ".join(chips[half:])}
+    words = _part(KINDS[kind].outside, topic.species.outside, rng)
+    return _pick(rng, _TRAYS).format(**words, **rows, noun=kind)
 
 
 def _part(part: str, look: Appearance, rng: np.random.Generator) -> dict[str, str]:
     """The words {part}, {are} and {look}."""
     forms = _PLAIN if look.pattern == "plain" else _PATTERNED
     told = _pick(rng, forms).format(color=look.color, pattern=look.pattern, second=look.second)
-    return {"part": part, "are": "are" if part.endswith("s") else "is", "look": told}
+    return {"part": part, "are": _be(part), "look": told}
+
+
+def _be(part: str) -> str:
+    return "are" if part.endswith("s") else "is"
 
 
 def _home(kind: str, rng: np.random.Generator) -> str:
@@ -162,19 +163,16 @@ def write_passages(
             passages.append((own[topic.key], write_passage(topic, f"{topic.key}/text")))
     answers: list[tuple[str, str]] = []
     for each in planned:
-        first = own[each.topic.key]
-        names = dict.fromkeys([first, *about[_subject(each.topic)]])
+        names = dict.fromkeys([own[each.topic.key], *about[_subject(each.topic)]])
         for question in each.questions:
             answers += [(row_ids[question.name], name) for name in names]
     answers.sort(key=lambda answer: int(answer[0]))
-    write_csv_rows(folder / PASSAGES, PASSAGE_COLUMNS, passages)
-    write_csv_rows(folder / GROUND_TRUTH, GROUND_TRUTH_COLUMNS, answers)
+    write_csv_rows(folder / corpora.PASSAGES, corpora.PASSAGE_COLUMNS, passages)
+    write_csv_rows(folder / corpora.GROUND_TRUTH, corpora.GROUND_TRUTH_COLUMNS, answers)
 
 
 def _subject(topic: Topic) -> str:
     """What else tells the answer: the region, a known species, or nothing else."""
-    if isinstance(topic, RegionTopic):
+    if topic.region:
         return topic.region.name
-    if isinstance(topic, SpeciesTopic) and topic.asks == ("name",):
-        return topic.species.scientific_name
-    return topic.key
+    return topic.species.scientific_name if topic.asks == ("name",) else topic.key

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from vrag_kit.synthetic.world.organisms import KINDS
-from vrag_kit.synthetic.world.photographs import numbered_species
+from vrag_kit.synthetic.world.photographs import numbered_species, place_shapes, sample_view
 from vrag_kit.synthetic.world.shapes import (
     Color,
     Shape,
@@ -22,9 +22,9 @@ from vrag_kit.synthetic.world.shapes import (
     polygon,
     rgb,
     smooth,
+    transformed,
 )
 from vrag_kit.synthetic.world.traits import stream
-from vrag_kit.synthetic.world.views import place_shapes, sample_view
 
 Land = Callable[[np.random.Generator], list[Shape]]
 
@@ -70,8 +70,7 @@ def _palms(rng: np.random.Generator) -> list[Shape]:
         shapes.append(Shape(trunk, (116, 88, 58)))
         for turn in np.linspace(0.2, np.pi - 0.2, 6):
             tip = np.array([x + 0.03 + 0.15 * np.cos(turn), -high + 0.07 - 0.1 * np.sin(turn)])
-            lifted = (tip[0], tip[1] - 0.03)
-            frond = smooth(np.array([(x + 0.03, -high), lifted, tip]), 1)
+            frond = smooth(np.array([(x + 0.03, -high), tip - (0, 0.03), tip]), 1)
             shapes.append(Shape(frond, (56, 138, 60)))
     return shapes
 
@@ -105,10 +104,8 @@ def _huts(rng: np.random.Generator) -> list[Shape]:
 
 
 def _reeds(rng: np.random.Generator) -> list[Shape]:
-    shapes = [
-        Shape(ellipse(x, 0.16 + 0.1 * i, 0.3, 0.04), (120, 156, 164))
-        for i, x in enumerate(rng.uniform(-0.4, 0.4, size=3))
-    ]
+    pools = enumerate(rng.uniform(-0.4, 0.4, size=3))
+    shapes = [Shape(ellipse(x, 0.16 + 0.1 * i, 0.3, 0.04), (120, 156, 164)) for i, x in pools]
     for x in rng.uniform(-0.55, 0.55, size=26):
         high = rng.uniform(0.1, 0.34)
         reed = np.array([(x - 0.008, 0.06), (x + 0.008, 0.06), (x + 0.01, -high)])
@@ -117,19 +114,15 @@ def _reeds(rng: np.random.Generator) -> list[Shape]:
     return shapes
 
 
-REGIONS = {
-    region.name: region
-    for region in (
-        Region("EastMarch", (232, 190, 150), (206, 124, 78), _mesas, "red mesas over orange sand"),
-        Region("NorthEastMarch", (176, 196, 206), (226, 232, 236), _conifers, "dark firs in snow"),
-        Region("WestMarch", (126, 196, 236), (238, 220, 168), _palms, "palms on a pale beach"),
-        Region(
-            "SouthWestMarch", (164, 204, 240), (112, 156, 84), _peaks, "white peaks over pasture"
-        ),
-        Region("Heathlands", (206, 198, 220), (168, 104, 168), _huts, "red roofs on purple heath"),
-        Region("Fenlands", (200, 208, 196), (96, 112, 78), _reeds, "reeds and pools"),
-    )
-}
+_EVERY = (
+    Region("EastMarch", (232, 190, 150), (206, 124, 78), _mesas, "red mesas over orange sand"),
+    Region("NorthEastMarch", (176, 196, 206), (226, 232, 236), _conifers, "dark firs in snow"),
+    Region("WestMarch", (126, 196, 236), (238, 220, 168), _palms, "palms on a pale beach"),
+    Region("SouthWestMarch", (164, 204, 240), (112, 156, 84), _peaks, "white peaks over pasture"),
+    Region("Heathlands", (206, 198, 220), (168, 104, 168), _huts, "red roofs on purple heath"),
+    Region("Fenlands", (200, 208, 196), (96, 112, 78), _reeds, "reeds and pools"),
+)
+REGIONS = {region.name: region for region in _EVERY}
 """Name → region; two names stand inside others, and all are run together."""
 
 
@@ -159,10 +152,9 @@ def _land(
     """Sky, ground with stones and tufts, and the landmark, `grow` times its size."""
     image = Image.new("RGB", (side, side), region.ground)
     sky = np.array([(-0.6, -0.6), (0.6, -0.6), (0.6, horizon), (-0.6, horizon)])
-    upper = sky * (1, 0.5) - (0, 0.3)
-    shapes = [Shape(sky, region.sky), Shape(upper, lighter(region.sky, 0.3), alpha=120)]
-    for shape in region.land(rng):
-        shapes.append(replace(shape, points=shape.points * grow + (0, horizon)))
+    upper = Shape(sky * (1, 0.5) - (0, 0.3), lighter(region.sky, 0.3), alpha=120)
+    landmark = transformed(region.land(rng), grow * np.eye(2), (0, horizon))
+    shapes = [Shape(sky, region.sky), upper, *landmark]
     tones = (darker(region.ground, 0.8), lighter(region.ground, 0.25))
     for _ in range(24):
         x, y = rng.uniform(-0.5, 0.5), rng.uniform(horizon + 0.08, 0.5)

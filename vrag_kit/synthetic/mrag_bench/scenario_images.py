@@ -1,48 +1,56 @@
 """Images that hide what a question asks, and images that show it.
 
 The observer stands badly: at a steep angle, too close, far away, or behind leaves. Or something
-happened to the organism: it is young, damaged, or has not withered yet.
+happened to the organism: it is young, damaged, or has not withered yet. Or a specimen tray, a
+pinned organism between eight colour chips, each marked with the letter of its colour, lacks a chip.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from PIL import Image, ImageChops, ImageDraw, ImageFilter
+from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from vrag_kit.synthetic.mrag_bench.young import YOUNG
 from vrag_kit.synthetic.world.organisms import KINDS
-from vrag_kit.synthetic.world.photographs import hidden_part, view_showing
+from vrag_kit.synthetic.world.photographs import (
+    SCENES,
+    View,
+    blurred,
+    compose_view,
+    draw_photograph,
+    hidden_part,
+    place_shapes,
+    sample_view,
+    view_showing,
+)
 from vrag_kit.synthetic.world.shapes import (
     Color,
     Points,
     Shape,
     bounds,
     darker,
+    ellipse,
+    lighter,
     paint,
     part_mask,
     polygon,
     rgb,
+    rotation,
     silhouette,
     smooth,
+    transformed,
     visible_shares,
 )
 from vrag_kit.synthetic.world.traits import (
+    COLOR_CODES,
     COLORS,
     Appearance,
     Species,
     random_appearance,
     stream,
-)
-from vrag_kit.synthetic.world.views import (
-    SCENES,
-    View,
-    compose_view,
-    draw_photograph,
-    place_shapes,
-    sample_view,
 )
 
 _TRIES = 200
@@ -61,20 +69,14 @@ def draw_scene(species: Species, view: View, size: int) -> Image.Image:
 
 
 def draw_over_scene(
-    species: Species, view: View, shapes: Iterable[Shape], size: int
+    species: Species, view: View, shapes: Sequence[Shape], size: int
 ) -> Image.Image:
     """Shapes in frame coordinates over the scene of a view, in its light."""
     image = draw_scene(species, view, 2 * size)
     tint = np.array([1 + 0.1 * view.warmth, 1.0, 1 - 0.12 * view.warmth]) * view.light
-    lit = []
-    for shape in shapes:
-        color = rgb(np.clip(np.array(shape.color) * tint, 0, 255))
-        lit.append(replace(shape, color=color))
-    paint(image, lit)
-    image = image.reduce(2)
-    if view.blur * size > 0.3:
-        image = image.filter(ImageFilter.GaussianBlur(view.blur * size))
-    return image
+    lit = [np.clip(np.array(shape.color) * tint, 0, 255) for shape in shapes]
+    paint(image, (replace(each, color=rgb(c)) for each, c in zip(shapes, lit, strict=True)))
+    return blurred(image.reduce(2), view)
 
 
 def steep(species: Species, part: str, name: str, size: int) -> Image.Image:
@@ -83,8 +85,8 @@ def steep(species: Species, part: str, name: str, size: int) -> Image.Image:
     kind = KINDS[species.kind]
     pose = str(rng.choice(kind.resting)) if hidden_part(species, part) else kind.hidden[1].pose
     view = sample_view(species, pose, 0.9, rng, name)
-    view = replace(view, scale=float(rng.uniform(0.95, 1.15)), x=0.0, y=0.0, blur=0.004)
-    view = replace(view, angle=float(rng.uniform(-0.3, 0.3)))
+    scale, angle = float(rng.uniform(0.95, 1.15)), float(rng.uniform(-0.3, 0.3))
+    view = replace(view, scale=scale, angle=angle, x=0.0, y=0.0, blur=0.004)
     axis = rng.uniform(1.1, 2.0)  # about an upright axis, or nearly: seen end on
     if species.kind in ("flower", "mushroom"):
         axis = rng.uniform(-0.35, 0.35)  # about a level one: seen from above
@@ -104,8 +106,8 @@ def _tilted(points: Points, axis: float, tilt: float) -> Points:
     across = np.array([-along[1], along[0]])
     u, v = points @ along, points @ across
     depth = 1.0 + 0.75 * v * np.sin(tilt)
-    turned: Points = np.outer(u / depth, along) + np.outer(v * np.cos(tilt) / depth, across)
-    return turned
+    turned = np.outer(u / depth, along) + np.outer(v * np.cos(tilt) / depth, across)
+    return np.asarray(turned)
 
 
 def cropped(species: Species, part: str, name: str, size: int) -> Image.Image:
@@ -160,31 +162,25 @@ def covered(species: Species, part: str, name: str, size: int) -> Image.Image:
     """The organism behind leaves and grass, which cover the part."""
     rng = stream(name, "covered")
     hidden = hidden_part(species, part)
-    view = view_showing(species, part, name)
-    view = replace(
-        view, scale=max(view.scale, 0.75), x=0.0, y=0.0, leaf=False, blades=0, blur=0.003
-    )
+    view = _centred(view_showing(species, part, name), 0.75, blur=0.003)
     organism = compose_view(species, view)
     target = [shape for shape in organism if shape.part == part] if hidden else organism
-    leaves: list[Shape] = []
-    for attempt in range(_TRIES):
-        palette = SCENES[KINDS[species.kind].scene]
-        leaves = [*_leaves(target, rng, palette, attempt), *_grass(rng, palette)]
-        if visible_shares([*organism, *leaves]).get(part, 0.0) <= _HIDDEN:
-            break
-    return draw_over_scene(species, view, [*organism, *leaves], size)
-
-
-def _leaves(
-    target: list[Shape], rng: np.random.Generator, palette: tuple[Color, ...], more: int
-) -> list[Shape]:
-    """Large leaves over every outline of the target."""
     low, high = bounds(target)
-    shapes: list[Shape] = []
-    for _ in range(3 + more):
-        centre = rng.uniform(low, high)
-        shapes += _leaf(centre, rng, palette, np.max(high - low))
-    return shapes
+    palette, shapes = SCENES[KINDS[species.kind].scene], organism
+    for n_leaves in range(3, 3 + _TRIES):
+        shapes = list(organism)
+        for _ in range(n_leaves):
+            shapes += _leaf(rng.uniform(low, high), rng, palette, np.max(high - low))
+        shapes += _grass(rng, palette)
+        if visible_shares(shapes).get(part, 0.0) <= _HIDDEN:
+            break
+    return draw_over_scene(species, view, shapes, size)
+
+
+def _centred(view: View, scale: float, *, blur: float) -> View:
+    """The view with the organism in the middle, of this size at least, and nothing before it."""
+    scale = max(view.scale, scale)
+    return replace(view, scale=scale, x=0.0, y=0.0, leaf=False, blades=0, blur=blur)
 
 
 def _leaf(
@@ -193,8 +189,7 @@ def _leaf(
     """One pointed leaf with its midrib."""
     length, turn = float(np.clip(reach * 0.6, 0.16, 0.4)), rng.uniform(0, 2 * np.pi)
     wide = length * rng.uniform(0.38, 0.5)
-    c, s = np.cos(turn), np.sin(turn)
-    matrix = np.array([[c, -s], [s, c]])
+    matrix = rotation(turn)
     corners = polygon("-1 0, -0.3 -1, 0.4 -0.8, 1.1 0, 0.4 0.8, -0.3 1")
     outline = smooth(corners * (length, wide))
     rib = np.array([(-length, -0.012), (length, 0.0), (-length, 0.012)])
@@ -213,8 +208,8 @@ def _grass(rng: np.random.Generator, palette: tuple[Color, ...]) -> list[Shape]:
         foot, tip = rng.uniform(-0.5, 0.5), rng.uniform(-0.45, 0.45)
         wide, top = rng.uniform(0.012, 0.035), rng.uniform(-0.45, 0.0)
         middle = 0.7 * foot + 0.3 * tip
-        left, right = [(foot - wide, 0.56), (middle - wide, 0.1)], [(middle + wide, 0.1)]
-        outline = [*left, (tip, top), *right, (foot + wide, 0.56)]
+        left = [(foot - wide, 0.56), (middle - wide, 0.1), (tip, top)]
+        outline = [*left, (middle + wide, 0.1), (foot + wide, 0.56)]
         shapes.append(Shape(smooth(outline, 1), _foliage(palette, rng, 0.55)))
     return shapes
 
@@ -239,8 +234,7 @@ def young(species: Species, part: str, name: str, size: int) -> Image.Image:
 def damaged(species: Species, part: str, name: str, size: int) -> Image.Image:
     """The organism crumpled and torn; the part is torn away."""
     rng = stream(name, "damaged")
-    view = view_showing(species, part, name)
-    view = replace(view, scale=max(view.scale, 0.8), x=0.0, y=0.0, leaf=False, blades=0, blur=0.004)
+    view = _centred(view_showing(species, part, name), 0.8, blur=0.004)
     shapes = [
         replace(shape, points=_crumpled(shape.points, stream(name, "crumple")))
         for shape in compose_view(species, view)
@@ -285,9 +279,8 @@ def fresh(species: Species, part: str, name: str, size: int) -> Image.Image:
     """The organism in its prime, in a usual view."""
     rng = stream(name, "fresh")
     view = sample_view(species, "side", 0.0, rng, name)
-    view = replace(
-        view, scale=max(view.scale, 0.65), leaf=False, blades=min(view.blades, 1), blur=0.004
-    )
+    near, blades = max(view.scale, 0.65), min(view.blades, 1)
+    view = replace(view, scale=near, leaf=False, blades=blades, blur=0.004)
     return draw_over_scene(species, view, compose_view(species, view), size)
 
 
@@ -309,8 +302,10 @@ def withered(species: Species, part: str, name: str, size: int) -> Image.Image:
     view = replace(view, angle=view.angle / 3)
     sheet = stream(name, "wrinkles").normal(0, 26, size=2)
     bend = side * rng.uniform(1.5, 2.0)
+    free = [c for c in COLORS if c not in (old.outside.color, old.outside.second)]
+    other = replace(old, outside=Appearance(free[0], old.outside.pattern, free[1]))
     shapes = []
-    for shape, lasting in zip(_drawn(old), _drawn(_other_colors(old)), strict=True):
+    for shape, lasting in zip(_drawn(old), _drawn(other), strict=True):
         color = shape.color
         if color == lasting.color:  # stem and leaves
             color = rgb(0.35 * own + 0.65 * brown for own, brown in zip(color, _BROWN, strict=True))
@@ -324,13 +319,6 @@ def _drawn(species: Species) -> list[Shape]:
     return KINDS[species.kind].draw(species, "side", 0.0)
 
 
-def _other_colors(species: Species) -> Species:
-    """The species with all colours of its outside replaced."""
-    look = species.outside
-    free = [color for color in COLORS if color not in (look.color, look.second)]
-    return replace(species, outside=Appearance(free[0], look.pattern, free[1]))
-
-
 def _bent(points: Points, bend: float, sheet: np.ndarray) -> Points:
     """Wrinkled, and hanging to one side: the higher up, the further."""
     height = np.clip(0.35 - points[:, 1], 0.0, None)  # above the ground
@@ -339,5 +327,76 @@ def _bent(points: Points, bend: float, sheet: np.ndarray) -> Points:
     y = points[:, 0] * np.sin(turn) - 0.9 * height * np.cos(turn) + 0.35
     hanging = np.column_stack([x, y])
     hanging[height == 0] = points[height == 0]
-    bent: Points = hanging + np.sin(points @ sheet)[:, None] * 0.012
-    return bent
+    return np.asarray(hanging + np.sin(points @ sheet)[:, None] * 0.012)
+
+
+N_CHIPS = 8
+
+
+def draw_tray(
+    species: Species, chips: Sequence[str], missing: int | None, *, key: str, name: str, size: int
+) -> Image.Image:
+    """Draw a specimen of the species between eight chips, keys of `COLORS`, the upper row first;
+    the place `missing` is empty. The `key` determines the wood, and the `name` the photograph.
+    """
+    rng, fixed = stream(name, "photo"), stream(key, "wood")
+    turn, scale = rng.uniform(-0.1, 0.1), rng.uniform(0.9, 1.0)
+    matrix = scale * rotation(turn)
+    offset = rng.uniform(-0.02, 0.02, size=2)
+    fine = 3
+    image = Image.new("RGB", (size * fine, size * fine), rgb(rng.uniform(60, 120, size=3)))
+    wood = rgb(fixed.uniform((120, 84, 52), (196, 150, 104)))
+    shapes = [*_board(wood), *_specimen(species)]
+    for place, color in enumerate(chips):
+        shapes += _chip(_centre(place), None if place == missing else COLORS[color], wood)
+    paint(image, transformed(shapes, matrix, offset.tolist()))
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(size=size * fine * 0.085 * scale)
+    for place, color in enumerate(chips):
+        if place == missing:
+            continue
+        x, y = (_centre(place) @ matrix.T + offset + 0.5) * size * fine
+        dark = sum(COLORS[color]) < 330
+        pen.text(
+            (x, y), COLOR_CODES[color], (248, 248, 240) if dark else (20, 20, 20), font, anchor="mm"
+        )
+    light = rng.uniform(0.85, 1.15)
+    pixels = np.asarray(image.reduce(fine), dtype=np.float32) * light
+    pixels += rng.standard_normal((size, size, 1)) * rng.uniform(1, 4)
+    photo = Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+    return photo.filter(ImageFilter.GaussianBlur(0.3))
+
+
+def _centre(place: int) -> np.ndarray:
+    column, row = place % 4, place // 4
+    return np.array([-0.33 + 0.22 * column, -0.33 + 0.66 * row])
+
+
+def _square(centre: np.ndarray, half: float) -> np.ndarray:
+    return centre + half * np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
+
+
+def _board(wood: Color) -> list[Shape]:
+    return [
+        Shape(_square(np.zeros(2), 0.485), darker(wood, 0.6)),
+        Shape(_square(np.zeros(2), 0.455), wood),
+        Shape(polygon("-0.44 -0.2, 0.44 -0.2, 0.44 0.2, -0.44 0.2"), (238, 232, 216)),
+    ]
+
+
+def _specimen(species: Species) -> list[Shape]:
+    kind = KINDS[species.kind]
+    drawn = kind.draw(species, kind.outside_pose, 0.0)
+    upright = transformed(drawn, 0.36 * np.eye(2), (0.0, 0.0))
+    return [*upright, Shape(ellipse(0, 0, 0.014, 0.014, n=10), (210, 40, 40))]
+
+
+def _chip(centre: np.ndarray, color: Color | None, wood: Color) -> list[Shape]:
+    """A chip in its place; None: the empty place, a dark hole."""
+    hole = Shape(_square(centre, 0.095), darker(wood, 0.45))
+    if color is None:
+        return [hole, Shape(_square(centre + 0.012, 0.083), darker(wood, 0.3))]
+    return [
+        hole,
+        Shape(_square(centre, 0.088), lighter(color, 0.25)),
+        Shape(_square(centre + 0.006, 0.08), color),
+    ]

@@ -1,5 +1,5 @@
-"""The nine scenarios, and what their questions are about: an organism, a tray or a region, with
-images that hide the answer and images that show it.
+"""The nine scenarios; what their questions are about: an organism, a tray or a region, with images
+that hide the answer and images that show it; and the topics and questions of an edition.
 """
 
 from __future__ import annotations
@@ -7,33 +7,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple
 
 from PIL import Image
 
+from vrag_kit.synthetic.mrag_bench import scenario_images as images
 from vrag_kit.synthetic.mrag_bench.regions import (
     REGIONS,
     Region,
     draw_region_example,
     draw_region_query,
 )
-from vrag_kit.synthetic.mrag_bench.scenario_images import (
-    covered,
-    cropped,
-    damaged,
-    draw_showing,
-    far,
-    fresh,
-    steep,
-    withered,
-    withered_appearance,
-    young,
-)
-from vrag_kit.synthetic.mrag_bench.trays import CODES, N_CHIPS, draw_tray
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.photographs import numbered_species
-from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Appearance, Species, stream
+from vrag_kit.synthetic.world.traits import (
+    COLOR_CODES,
+    COLORS,
+    PATTERNS,
+    Appearance,
+    Species,
+    stream,
+)
 
 Painter = Callable[[Species, str, str, int], Image.Image]
 """(species, part, name of the image, side in pixels) → the image."""
@@ -82,9 +77,9 @@ class Scenario:
     name: str  # as in the paper, lower case
     label: str  # as in the data set's column
     aspect: str
-    hide: Painter = draw_showing
+    hide: Painter = images.draw_showing
     parts: Parts = field(default_factory=lambda: {kind: {} for kind in KINDS})
-    show: Painter = draw_showing
+    show: Painter = images.draw_showing
     verb: str = "is"
     when: str = ""  # ends a question
     states: tuple[str, ...] = ("",)  # end a sentence that answers
@@ -95,7 +90,7 @@ _TEMPORAL = Scenario(
     "temporal",
     "Temporal",
     "Transformative",
-    young,
+    images.young,
     _GROWN,
     when=" when it is grown",
     states=("when it is grown", "once it is grown"),
@@ -105,7 +100,7 @@ _DEFORMATION = Scenario(
     "deformation",
     "Deformation",
     "Transformative",
-    damaged,
+    images.damaged,
     _TORN,
     verb="was",
     when=" before it was damaged",
@@ -116,18 +111,18 @@ _BIOLOGICAL = Scenario(
     "biological",
     "Biological",
     "Transformative",
-    fresh,
+    images.fresh,
     _WITHERED,
-    withered,
+    images.withered,
     when=" when it has withered",
     states=("when it has withered", "once it has withered"),
     asks_name="",
 )
 _EVERY = (
-    Scenario("angle", "Angle", "Perspective", steep, _HIDDEN),
-    Scenario("partial", "Partial", "Perspective", cropped, _SMALL),
-    Scenario("scope", "Scope", "Perspective", far, _SMALLEST),
-    Scenario("occlusion", "Obstruction", "Perspective", covered, _COVERED),
+    Scenario("angle", "Angle", "Perspective", images.steep, _HIDDEN),
+    Scenario("partial", "Partial", "Perspective", images.cropped, _SMALL),
+    Scenario("scope", "Scope", "Perspective", images.far, _SMALLEST),
+    Scenario("occlusion", "Obstruction", "Perspective", images.covered, _COVERED),
     _TEMPORAL,
     _DEFORMATION,
     Scenario("incomplete", "Incomplete", "Transformative", asks_name=""),
@@ -148,132 +143,110 @@ class TopicQuestion(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class SpeciesTopic:
-    """A species and the part of it that the query hides."""
+class Topic:
+    """A species and the part of it that the query hides; in Incomplete, a specimen tray with
+    colored chips; in Others, organisms of a kind in a region.
+    """
 
-    key: str  # names its random streams; so in all topics
-    species: Species
-    part: str
-    look: Appearance  # of the part, as the examples show it
-    asks: tuple[str, ...]  # "color" and "pattern" of the part, one of them, or "name"
+    key: str  # names its random streams
     scenario: Scenario
+    species: Species
+    asks: tuple[str, ...]  # of its questions
+    part: str = ""
+    look: Appearance | None = None  # of the part, as the examples show it
+    chips: tuple[str, ...] = ()  # of a tray: eight keys of `COLORS`, the upper row first
+    missing: int = 0  # index of the chip that the query lacks
+    region: Region | None = None
 
     @property
     def what(self) -> str:
-        """The kind, as a title."""
-        return self.species.kind.capitalize()
+        """The kind, as a title; or "Tray"."""
+        return "Tray" if self.chips else self.species.kind.capitalize()
 
     def questions(self) -> tuple[TopicQuestion, ...]:
-        """Return the questions about the name, or about color and pattern of the part."""
-        return tuple(self._question(asks) for asks in self.asks)
+        """Return the questions about it: one, or two about color and pattern of the part."""
+        return tuple(TopicQuestion(asks, *self._question(asks)) for asks in self.asks)
 
-    def _question(self, asks: str) -> TopicQuestion:
-        about, kind = self.scenario, self.species.kind
-        verb = about.verb
-        part = f"the {self.part} of this {kind}{about.when}?"
+    def _question(self, asks: str) -> tuple[str, str, tuple[str, ...]]:
+        """Text, answer and wrong answers; none of these is on the tray."""
+        kind, about = self.species.kind, self.scenario
+        if self.region:
+            others = [name for name in REGIONS if name != self.region.name]
+            return f"In which region was this {kind} seen?", self.region.name, tuple(others)
+        if self.chips:
+            others = [code for color, code in COLOR_CODES.items() if color not in self.chips]
+            text = "Which chip is missing from this specimen tray?"
+            return text, COLOR_CODES[self.chips[self.missing]], tuple(others)
         if asks == "name":
-            others = tuple(
-                other.scientific_name
-                for other in named_species()
-                if other.kind == kind and other.outside.color != self.species.outside.color
-            )
+            color = self.species.outside.color
+            every = [each for each in named_species() if each.kind == kind]
+            others = [each.scientific_name for each in every if each.outside.color != color]
             text = about.asks_name.format(noun=kind)
-            return TopicQuestion(asks, text, self.species.scientific_name, others)
+            return text, self.species.scientific_name, tuple(others)
+        assert self.look
+        part = f"the {self.part} of this {kind}{about.when}?"
         if asks == "pattern":
-            others = tuple(each for each in PATTERNS if each != self.look.pattern)
-            return TopicQuestion(asks, f"What pattern {verb} on {part}", self.look.pattern, others)
-        others = tuple(each for each in COLORS if each not in (self.look.color, self.look.second))
-        text = f"What {verb} the main color of {part}"
-        return TopicQuestion(asks, text, self.look.color, others)
+            others = [each for each in PATTERNS if each != self.look.pattern]
+            return f"What pattern {about.verb} on {part}", self.look.pattern, tuple(others)
+        others = [each for each in COLORS if each not in (self.look.color, self.look.second)]
+        return f"What {about.verb} the main color of {part}", self.look.color, tuple(others)
 
     def query_image(self, name: str, size: int) -> Image.Image:
-        """Draw an image that hides the part, RGB, `size` × `size` pixels; so in all topics."""
+        """Draw an image that hides the answer, RGB, `size` × `size` pixels."""
+        if self.region:
+            return draw_region_query(self.region, self.species.kind, name, size)
+        if self.chips:
+            return self._tray(self.missing, name, size)
         return self.scenario.hide(self.species, self.part, name, size)
 
     def example_image(self, name: str, size: int) -> Image.Image:
-        """Draw an image that shows the part, RGB, `size` × `size` pixels; so in all topics."""
+        """Draw an image that shows the answer, RGB, `size` × `size` pixels."""
+        if self.region:
+            return draw_region_example(self.region, self.species.kind, name, size)
+        if self.chips:
+            return self._tray(None, name, size)
         return self.scenario.show(self.species, self.part, name, size)
 
-
-@dataclass(frozen=True, slots=True)
-class TrayTopic:
-    """A specimen tray of a collection, with colored chips."""
-
-    key: str
-    species: Species  # of the specimen
-    chips: tuple[str, ...]  # eight keys of `CODES`: the upper row, then the lower one
-    missing: int  # index of the chip that the query lacks
-    what: str = "Tray"
-
-    def questions(self) -> tuple[TopicQuestion, ...]:
-        """Return the question which chip is missing; no wrong option is on the tray."""
-        absent = tuple(code for color, code in CODES.items() if color not in self.chips)
-        text = "Which chip is missing from this specimen tray?"
-        return (TopicQuestion("chip", text, CODES[self.chips[self.missing]], absent),)
-
-    def query_image(self, name: str, size: int) -> Image.Image:
-        """Draw the tray with an empty place."""
-        missing = self.missing
-        return draw_tray(self.species, self.chips, missing, key=self.key, name=name, size=size)
-
-    def example_image(self, name: str, size: int) -> Image.Image:
-        """Draw the whole tray."""
-        return draw_tray(self.species, self.chips, None, key=self.key, name=name, size=size)
+    def _tray(self, missing: int | None, name: str, size: int) -> Image.Image:
+        return images.draw_tray(
+            self.species, self.chips, missing, key=self.key, name=name, size=size
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class RegionTopic:
-    """Organisms of a kind in a region."""
-
-    key: str
-    region: Region
-    kind: str
-
-    @property
-    def what(self) -> str:
-        """The kind, as a title."""
-        return self.kind.capitalize()
-
-    def questions(self) -> tuple[TopicQuestion, ...]:
-        """Return the question where the image was taken."""
-        text = f"In which region was this {self.kind} seen?"
-        others = tuple(name for name in REGIONS if name != self.region.name)
-        return (TopicQuestion("region", text, self.region.name, others),)
-
-    def query_image(self, name: str, size: int) -> Image.Image:
-        """Draw an organism close by, with the land out of focus."""
-        return draw_region_query(self.region, self.kind, name, size)
-
-    def example_image(self, name: str, size: int) -> Image.Image:
-        """Draw another species of the kind in the same land, which is sharp."""
-        return draw_region_example(self.region, self.kind, name, size)
-
-
-Topic = SpeciesTopic | TrayTopic | RegionTopic
-
-
-def make_topic(scenario: str, key: str, *, known: tuple[str, int] | None = None) -> Topic:
+def make_topic(
+    scenario: str, key: str, *, known: tuple[str, int] | None = None, turn: int | None = None
+) -> Topic:
     """Return the topic of that key: an invented species, tray or region; with `known` (kind,
-    number) the name of that known species is asked.
+    number) the name of that known species is asked. In Others, `turn` takes regions and kinds in
+    turn; without it they are drawn.
     """
     rng, about = stream(key, "topic"), SCENARIOS[scenario]
     if known:
         species = numbered_species(KNOWN_WORLD, *known)
         part = KINDS[species.kind].outside
-        return SpeciesTopic(key, species, part, species.outside, ("name",), about)
+        return Topic(key, about, species, ("name",), part, species.outside)
     kind = str(rng.choice(list(about.parts)))
     if scenario == "others":
-        return RegionTopic(key, REGIONS[str(rng.choice(list(REGIONS)))], kind)
+        name = str(rng.choice(list(REGIONS)))
+        if turn is not None:
+            kind = list(KINDS)[(turn + turn // len(REGIONS)) % len(KINDS)]
+            name = list(REGIONS)[turn % len(REGIONS)]
+        species = numbered_species(key, kind, 0)
+        return Topic(key, about, species, ("region",), region=REGIONS[name])
     species = numbered_species(key, kind, 0)
     if scenario == "incomplete":
         rng = stream(key, "tray")
-        chips = tuple(str(color) for color in rng.choice(list(CODES), size=N_CHIPS, replace=False))
-        return TrayTopic(key, species, chips, int(rng.integers(N_CHIPS)))
+        chips = tuple(
+            str(color)
+            for color in rng.choice(list(COLOR_CODES), size=images.N_CHIPS, replace=False)
+        )
+        missing = int(rng.integers(images.N_CHIPS))
+        return Topic(key, about, species, ("chip",), chips=tuple(chips), missing=missing)
     part = str(rng.choice(list(about.parts[kind])))
     look = species.hidden.get(part, species.outside)
     if scenario == "biological":
-        look = withered_appearance(species)
-    return SpeciesTopic(key, species, part, look, about.parts[kind][part], about)
+        look = images.withered_appearance(species)
+    return Topic(key, about, species, about.parts[kind][part], part, look)
 
 
 def nameable_species(scenario: str) -> list[tuple[str, int]]:
@@ -291,8 +264,106 @@ def named_species() -> tuple[Species, ...]:
     return tuple(numbered_species(KNOWN_WORLD, kind, number) for kind, number in every)
 
 
-def outside_in_words(species: Species) -> str:
-    """Return "a moth; its forewings are red, banded with white"."""
-    part, look = KINDS[species.kind].outside, species.outside
-    verb = "are" if part.endswith("s") else "is"
-    return f"a {species.kind}; its {part} {verb} {look.color}, {look.pattern_words}"
+N_EXAMPLES = 5  # ground-truth pictures of a question; in Incomplete 1
+QUESTIONS_A_TOPIC = 5 / 3  # of three topics, two have two questions and one has one
+NAMED_SHARE = 0.25
+"""Share of the questions that ask for a known species' name, where a scenario has such."""
+
+
+@dataclass(frozen=True, slots=True)
+class MragBenchEdition:
+    """How large an edition is."""
+
+    questions: int  # of each scenario
+    pool: dict[str, int]  # aspect → examples of a topic in the corpus
+    size: int  # side of a picture, pixels
+    seed: str
+    strays: int = 1  # pictures of other species for each topic
+
+
+EDITIONS = {
+    "full": MragBenchEdition(
+        questions=60,
+        pool={"Perspective": 20, "Transformative": 6, "Others": 20},
+        size=128,
+        seed="other-eyes",
+    ),
+    "small": MragBenchEdition(
+        questions=7,
+        pool={"Perspective": 7, "Transformative": 5, "Others": 7},
+        size=96,
+        seed="pocket-eyes",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuestion:
+    """One row before it is drawn."""
+
+    number: int  # its place among those of its scenario
+    about: TopicQuestion
+    options: tuple[str, ...]  # four
+    letter: str
+    examples: tuple[int, ...]  # indices into the topic's pool
+    name: str  # of its query picture's stream
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTopic:
+    """A topic with its questions."""
+
+    index: int  # among the topics of its scenario
+    topic: Topic
+    pool: int  # examples in the corpus
+    questions: tuple[PlannedQuestion, ...]
+
+
+def plan_edition(edition: MragBenchEdition) -> list[PlannedTopic]:
+    """All topics of an edition with their questions; draws nothing."""
+    return list(chain.from_iterable(_plan_scenario(edition, name) for name in SCENARIOS))
+
+
+def plan_distractors(edition: MragBenchEdition, planned: PlannedTopic) -> list[Topic]:
+    """The other topics of its scenario of which the corpus holds one picture each."""
+    key, scenario = planned.topic.key, planned.topic.scenario.name
+    return [make_topic(scenario, f"{key}/stray/{i}") for i in range(edition.strays)]
+
+
+def _plan_scenario(edition: MragBenchEdition, scenario: str) -> list[PlannedTopic]:
+    """The topics of a scenario: of three, two have two questions and one has one."""
+    left = edition.questions
+    planned: list[PlannedTopic] = []
+    known = _known(edition, scenario)
+    while left:
+        index = len(planned)
+        named = known.pop() if known else None
+        key = f"{edition.seed}/{scenario}/{index}"
+        about = make_topic(scenario, key, known=named, turn=index)
+        pool = edition.pool[SCENARIOS[scenario].aspect] if scenario != "incomplete" else 1
+        count = min(left, 1 if index % 3 == 2 or scenario == "incomplete" else 2)
+        done = edition.questions - left
+        questions = tuple(_question(about, done + i, i, pool) for i in range(count))
+        planned.append(PlannedTopic(index, about, pool, questions))
+        left -= count
+    return planned
+
+
+def _known(edition: MragBenchEdition, scenario: str) -> list[tuple[str, int]]:
+    """The known species whose names are asked, each once: for a quarter of the questions."""
+    every = nameable_species(scenario)
+    wanted = round(edition.questions * NAMED_SHARE / QUESTIONS_A_TOPIC)
+    order = stream(edition.seed, scenario, "known").permutation(len(every))
+    return [every[i] for i in order[:wanted]]
+
+
+def _question(about: Topic, number: int, turn: int, pool: int) -> PlannedQuestion:
+    rng = stream(about.key, "question", turn)
+    asked = about.questions()
+    question = asked[(turn + int(stream(about.key).integers(2))) % len(asked)]
+    options = [str(each) for each in rng.choice(question.others, size=3, replace=False)]
+    place = int(rng.integers(4))
+    options.insert(place, question.answer)
+    examples = tuple(int(i) for i in rng.permutation(pool)[:N_EXAMPLES])
+    name = f"{about.key}/query/{turn}"
+    return PlannedQuestion(number, question, tuple(options), "ABCD"[place], examples, name)

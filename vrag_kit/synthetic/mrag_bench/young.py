@@ -42,9 +42,8 @@ def caterpillar(species: Species) -> list[Shape]:
         x, y = -0.36 + 0.09 * step, 0.05 - 0.09 * np.sin(step / 7 * np.pi) - 0.02 * step / 7
         foot = ellipse(x, y + 0.1, 0.018, 0.04, n=8)
         shapes += [Shape(foot, darker(color, 0.5)), *shaded(ellipse(x, y, 0.075, 0.09), color)]
-    head = ellipse(0.36, -0.01, 0.085, 0.085)
-    eye = ellipse(0.4, -0.03, 0.02, 0.024, n=10)
-    return [*shapes, *shaded(head, darker(color, 0.55)), Shape(eye, (240, 236, 220))]
+    shapes += shaded(ellipse(0.36, -0.01, 0.085, 0.085), darker(color, 0.55))
+    return [*shapes, Shape(ellipse(0.4, -0.03, 0.02, 0.024, n=10), (240, 236, 220))]
 
 
 def chick(species: Species) -> list[Shape]:
@@ -58,25 +57,22 @@ def chick(species: Species) -> list[Shape]:
         shapes.append(Shape(tuft @ np.array([[c, s], [-s, c]]), lighter(color, 0.2)))
     shapes += shaded(ellipse(0, 0, 0.25, 0.25), color)
     shapes += shaded(ellipse(0.02, -0.24, 0.17, 0.16), color)
-    bill = [(0.12, -0.26), (0.3, -0.36), (0.2, -0.24), (0.3, -0.14)]
-    shapes.append(Shape(np.array(bill), (236, 178, 60)))
+    shapes.append(Shape(polygon("0.12 -0.26, 0.3 -0.36, 0.2 -0.24, 0.3 -0.14"), (236, 178, 60)))
     for x in (-0.04, 0.1):
         shapes.append(Shape(ellipse(x, -0.3, 0.035, 0.035, n=12), (20, 18, 20)))
         shapes.append(Shape(ellipse(x + 0.01, -0.31, 0.01, 0.01, n=6), (250, 250, 250)))
     shapes += [Shape(nest, (112, 84, 52))]
     for row in range(7):
         y = 0.15 + 0.035 * row
-        straw = np.array(
-            [(-0.42 + 0.012 * row, y), (0.4 - 0.012 * row, y + 0.05), (0.4, y + 0.062)]
-        )
-        shapes.append(Shape(straw, (152, 122, 78) if row % 2 else (84, 60, 36)))
+        straw = [(-0.42 + 0.012 * row, y), (0.4 - 0.012 * row, y + 0.05), (0.4, y + 0.062)]
+        shapes.append(Shape(np.array(straw), (152, 122, 78) if row % 2 else (84, 60, 36)))
     return shapes
 
 
 def bud(species: Species) -> list[Shape]:
     """A closed green bud; the tip shows a little of the petals."""
     color = hint(species)
-    stem = np.array([(-0.014, 0.0), (0.014, 0.0), (0.022, 0.55), (-0.01, 0.55)])
+    stem = polygon("-0.014 0, 0.014 0, 0.022 0.55, -0.01 0.55")
     shapes = [Shape(stem, darker(_GREEN, 0.8))]
     for side in (-1, 1):
         leaf = smooth([(0.0, 0.42), (side * 0.2, 0.18), (side * 0.32, 0.12), (side * 0.2, 0.34)])
@@ -92,15 +88,13 @@ def button(species: Species) -> list[Shape]:
     """An egg that breaks the ground, with the cap just coming through."""
     color = hint(species)
     ground = smooth(polygon("-0.5 0.32, -0.2 0.24, 0.2 0.24, 0.5 0.32, 0.4 0.5, -0.4 0.5"))
-    egg = ellipse(0, 0.06, 0.22, 0.28)
     cap = smooth(polygon("-0.15 -0.1, -0.1 -0.23, 0.1 -0.23, 0.15 -0.1, 0.05 -0.06, -0.05 -0.06"))
     crack = polygon("-0.17 -0.08, -0.08 -0.02, -0.02 -0.08, 0.06 -0.01, 0.17 -0.08, 0.06 -0.04")
-    small = ellipse(0.33, 0.24, 0.09, 0.11)
     return [
-        *shaded(egg, (228, 218, 196)),
+        *shaded(ellipse(0, 0.06, 0.22, 0.28), (228, 218, 196)),
         *shaded(cap, color),
         Shape(crack, (150, 134, 104)),
-        *shaded(small, (222, 212, 190)),
+        *shaded(ellipse(0.33, 0.24, 0.09, 0.11), (222, 212, 190)),
         Shape(ground, (84, 66, 46)),
     ]
 
@@ -111,10 +105,9 @@ def fry(species: Species) -> list[Shape]:
     tail = smooth([(-0.2, 0.0), (-0.46, -0.07), (-0.42, 0.0), (-0.46, 0.07)], 1)
     body = smooth(polygon("-0.3 0.0, 0.0 -0.09, 0.26 -0.13, 0.4 0.0, 0.26 0.11, 0.0 0.07"))
     spine = np.array([(-0.3, -0.004), (0.24, -0.02), (0.24, 0.0), (-0.3, 0.008)])
-    yolk = ellipse(0.14, 0.13, 0.13, 0.1)
     return [
         Shape(tail, color, alpha=170),
-        *shaded(yolk, (232, 168, 74)),
+        *shaded(ellipse(0.14, 0.13, 0.13, 0.1), (232, 168, 74)),
         Shape(body, color, alpha=235),
         Shape(spine, darker(color, 0.6)),
         Shape(ellipse(0.27, -0.03, 0.085, 0.085), (240, 240, 230)),

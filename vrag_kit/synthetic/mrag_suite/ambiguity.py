@@ -13,13 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.config import Entry
-from vrag_kit.papers.mrag_suite.ambiguity import (
-    AMBIGUOUS,
-    CLEAR,
-    DETECTION,
-    load_ambiguity_detector,
-    with_rewritten_questions,
-)
+from vrag_kit.papers.mrag_suite import ambiguity as paper
 from vrag_kit.synthetic.mrag_suite.facts import PARTS
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import stream
@@ -103,16 +97,17 @@ def open_ambiguous(
     `TRUTH` with what was left out as explanation), as in `detect_ambiguity`. With a share of 0 the
     data sets are as they are, without detections. See `make_ambiguous`.
     """
-    columns = ["dataset", "detector", *DETECTION]
-    if share == 0:
-        return dict(suite), pd.DataFrame(columns=columns)
-    changed, rows = {}, []
-    for name, benchmark in suite.items():
+    changed, rows = dict(suite), []
+    for name, benchmark in suite.items() if share else ():
         changed[name], lacks = make_ambiguous(benchmark, share=share, seed=seed)
         for query_id, what in lacks.items():
-            status = AMBIGUOUS if what else CLEAR
-            rows.append((name, TRUTH, query_id, benchmark.groups[query_id], status, what, ""))
-    return changed, pd.DataFrame(rows, columns=columns)
+            group = benchmark.groups[query_id]
+            rows.append((name, TRUTH, query_id, group, _status(what), what, ""))
+    return changed, pd.DataFrame(rows, columns=["dataset", "detector", *paper.DETECTION])
+
+
+def _status(why: str) -> str:
+    return paper.AMBIGUOUS if why else paper.CLEAR
 
 
 def detect_ambiguity(
@@ -128,10 +123,9 @@ def detect_ambiguity(
     """
     tables = []
     for entry in detectors:
-        if entry == RULE:
-            name, detect = RULE, _detect_by_rule
-        else:
-            model = load_ambiguity_detector(entry, answers_dir, hardware=hardware)
+        name, detect = RULE, _detect_by_rule
+        if entry != RULE:
+            model = paper.load_ambiguity_detector(entry, answers_dir, hardware=hardware)
             name, detect = model.name, model.detect
         for dataset, benchmark in suite.items():
             tables.append(detect(benchmark).assign(dataset=dataset, detector=name))
@@ -139,11 +133,12 @@ def detect_ambiguity(
 
 
 def _detect_by_rule(benchmark: Benchmark) -> pd.DataFrame:
-    rows = []
-    for query in benchmark.queries.values():
-        why = detect_by_rule(query)
-        rows.append((query.query_id, query.group, AMBIGUOUS if why else CLEAR, why, ""))
-    return pd.DataFrame(rows, columns=DETECTION)
+    reasons = {query_id: detect_by_rule(query) for query_id, query in benchmark.queries.items()}
+    groups = benchmark.groups
+    rows = [
+        (query_id, groups[query_id], _status(why), why, "") for query_id, why in reasons.items()
+    ]
+    return pd.DataFrame(rows, columns=paper.DETECTION)
 
 
 def rewrite_questions(
@@ -163,17 +158,17 @@ def rewrite_questions(
     """
     model = None
     if rewriter != PUT_BACK:
-        model = load_ambiguity_detector(rewriter, answers_dir, hardware=hardware)
+        model = paper.load_ambiguity_detector(rewriter, answers_dir, hardware=hardware)
     rewritten, tables = {}, []
     for name, benchmark in suite.items():
         of_dataset = detections[detections["dataset"] == name]
         if model is not None:
             table = model.rewrite_queries(benchmark, of_dataset)
         else:
-            flagged = of_dataset.loc[of_dataset["status"] == AMBIGUOUS, "query_id"]
+            flagged = of_dataset.loc[of_dataset["status"] == paper.AMBIGUOUS, "query_id"]
             table = pd.DataFrame({"query_id": flagged, "detail": ""})
             table["original"] = [benchmark.queries[each].text for each in flagged]
             table["question"] = [originals[name].queries[each].text for each in flagged]
-        rewritten[name] = with_rewritten_questions(benchmark, table)
+        rewritten[name] = paper.with_rewritten_questions(benchmark, table)
         tables.append(table.assign(dataset=name))
     return rewritten, pd.concat(tables, ignore_index=True)

@@ -18,7 +18,7 @@ from vrag_kit.synthetic.mrag_suite.pages import (
     mixed_questions,
     write_page_texts,
 )
-from vrag_kit.synthetic.mrag_suite.species import LOOK, MAIN, SECOND, SpeciesFacts, describe_part
+from vrag_kit.synthetic.mrag_suite.species import LOOK, MAIN, SECOND, SpeciesFacts
 from vrag_kit.synthetic.parquet import IMAGES, TEXT, TEXTS, arrow_table
 from vrag_kit.synthetic.visual_rag.questions import make_question
 from vrag_kit.types import Json
@@ -30,9 +30,7 @@ CHART_TEXTS = "chart_texts.jsonl"
 CHART_WORDS = "chart_words.jsonl"
 """The words on the charts."""
 _COLUMNS = {
-    "id": TEXT,
-    "query": TEXT,
-    "gt_answer": TEXT,
+    **dict.fromkeys(("id", "query", "gt_answer"), TEXT),
     "gt_text": TEXTS,
     "gt_chart": IMAGES,
     "gt_keypoints": TEXT,
@@ -69,12 +67,10 @@ class _Documents:
         ids of the evidence. The rest says where the species lives, its family and its season.
         """
         life, part = pair
-        key = f"{self.count:05d}"
+        key, chart_id = f"{self.count:05d}", f"chart_{self.count:05d}_01"
         self.count += 1
-        chart_id = f"chart_{key}_01"
         self.shown[chart_id] = life.facts(HOME)
-        fillers = [life.facts(kind) for kind in (FAMILY, SEASON)]
-        sentences = [(facts[0].sentence, facts) for facts in fillers]
+        sentences = [(life.facts(kind)[0].sentence, life.facts(kind)) for kind in (FAMILY, SEASON)]
         needed = []
         for what, where in evidence:
             if where == _CHART:
@@ -83,14 +79,13 @@ class _Documents:
                 self.shown[chart_id] = self.charts[chart_id].facts
                 needed.append(chart_id)
             else:
-                sentences.insert(1, describe_part(life, part, what, of=life.subject))
+                sentences.insert(1, life.describe(part, what, of=life.subject))
                 needed.append(sentences[1][0])
         ids = {}
         for at, (text, facts) in enumerate(sentences):
-            sentence_id = f"paragraph_{key}_{at // 2 + 1:02d}_{at % 2 + 1:02d}"
-            ids[text] = sentence_id
-            self.sentences[sentence_id] = text
-            self.shown[sentence_id] = facts
+            ids[text] = f"paragraph_{key}_{at // 2 + 1:02d}_{at % 2 + 1:02d}"
+            self.sentences[ids[text]] = text
+            self.shown[ids[text]] = facts
         return [ids.get(each, each) for each in needed]
 
 
@@ -108,16 +103,14 @@ def write_charts(lives: Sequence[SpeciesFacts], count: int, seed: str, folder: P
         turn, rest = divmod(number, 3)
         both = kind == COLORS_OF_TWO
         name, evidence = _BOTH_COLORS[turn % len(_BOTH_COLORS)] if both else _ONE_COLOR[rest]
-        evidence_ids: list[str] = []
+        ids: list[str] = []
         for document in range(evidence[-1][2] + 1):
             inside = [(what, where) for what, where, at in evidence if at == document]
-            evidence_ids += documents.add(pairs[place], inside)
-        row = {"id": f"{name}_{number:05d}", **_question(pairs[place], kind, evidence_ids)}
-        sentences = documents.sentences
-        row["gt_text"] = [sentences[each] for each in evidence_ids if each in sentences]
-        charts = [documents.charts[each] for each in evidence_ids if each in documents.charts]
-        row["gt_chart"] = [chart.image() for chart in charts] or None
-        rows.append(row)
+            ids += documents.add(pairs[place], inside)
+        row = {"id": f"{name}_{number:05d}", **_question(pairs[place], kind, ids)}
+        row["gt_text"] = [documents.sentences[i] for i in ids if i in documents.sentences]
+        charts = [documents.charts[i].image() for i in ids if i in documents.charts]
+        rows.append({**row, "gt_chart": charts or None})
     _save(rows, folder / ROWS)
     lines = [json.dumps({"id": key, "text": text}) for key, text in documents.sentences.items()]
     write_file(folder / SENTENCES, "\n".join(lines) + "\n")
@@ -139,13 +132,11 @@ def _question(pair: Pair, kind: str, evidence_ids: Sequence[str]) -> Json:
     start = f"The {part.name} of {life.subject} {are}"
     if kind == COLORS_OF_TWO:
         start = f"On the {part.name} of {life.subject}, which {have} two colors, there is"
-    colors = (look.color, look.second)
-    keypoints = {key: f"{start} {color}." for key, color in zip(evidence_ids, colors, strict=False)}
-    return {
-        "query": make_question(life.species, part, kind).text,
-        "gt_answer": " ".join(keypoints.values()),
-        "gt_keypoints": json.dumps(keypoints),
-    }
+    colors = zip(evidence_ids, (look.color, look.second), strict=False)
+    keypoints = {key: f"{start} {color}." for key, color in colors}
+    question = make_question(life.species, part, kind).text
+    told = {"gt_answer": " ".join(keypoints.values()), "gt_keypoints": json.dumps(keypoints)}
+    return {"query": question, **told}
 
 
 def _save(rows: Sequence[Json], folder: Path) -> None:
@@ -158,13 +149,7 @@ def _save(rows: Sequence[Json], folder: Path) -> None:
     write_file(folder / _DATA, file.getvalue())
     info = {"citation": "", "description": "", "features": _COLUMNS, "homepage": "", "license": ""}
     write_file(folder / "dataset_info.json", json.dumps(info, indent=2))
-    state: Json = {
-        "_data_files": [{"filename": _DATA}],
-        "_fingerprint": "drawn",
-        "_format_columns": None,
-        "_format_kwargs": {},
-        "_format_type": None,
-        "_output_all_columns": False,
-        "_split": "train",
-    }
+    state: Json = {"_data_files": [{"filename": _DATA}], "_fingerprint": "drawn"}
+    state |= {"_format_columns": None, "_format_kwargs": {}, "_format_type": None}
+    state |= {"_output_all_columns": False, "_split": "train"}
     write_file(folder / "state.json", json.dumps(state, indent=2))

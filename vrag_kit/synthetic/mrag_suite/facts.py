@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from vrag_kit.claims.verdicts import EntailmentLabel
 from vrag_kit.files import write_file
@@ -40,24 +41,19 @@ _SENTENCES = {
     HOME: "{subject} lives in {value}.",
     SEASON: "{subject} is mostly seen in {value}.",
 }
-_HIDDEN = tuple(chain.from_iterable(kind.hidden for kind in KINDS.values()))
+_HIDDEN = chain.from_iterable(kind.hidden for kind in KINDS.values())
 PARTS = tuple(dict.fromkeys(part.name for part in _HIDDEN))
 """The hidden parts of all kinds of organism."""
-PLURAL = frozenset(part.name for part in _HIDDEN if part.plural)
 _CACHED_TEXTS = 10_000  # each is compared with many claims
 _PART = re.compile("|".join(sorted(PARTS, key=len, reverse=True)))
-_NOT = re.compile(r"\b(?:not|never|no longer|isn't|aren't|doesn't)\b")
-_VERB = re.compile(r"\b(?:is|are|was|were|has|have|don't|do|seldom|few)\b")
-_PRONOUN = re.compile(r"\s*(?:It|They|These|Those) (?:is|are)\b")
-_LIST = re.compile(r",|;|\band\b|\bwith\b|\bor\b")
 _SENTENCE = re.compile(r"(?<=[.?!])\s+|\n+")
 _OF_TWO = re.compile(r"\bone of the two colors\b|\bwhich (?:has|have) two colors\b", re.IGNORECASE)
-_PLAIN = re.compile(r"\bno (?:visible |clear )?patterns?\b")
-_SAYS = {
-    FAMILY: re.compile(r"\bfamily:? (?P<value>[A-Z][a-z]+)", re.IGNORECASE),
-    HOME: re.compile(r"(?:\blives? (?:not )?in|\bHome:) (?P<value>[^.;]+)"),
-    SEASON: re.compile(rf"(?:\bseen in|\bSeason:) (?P<value>{'|'.join(SEASONS)})\b"),
+_LINES = {
+    FAMILY: re.compile(r"\bfamily (?P<value>[A-Z][a-z]+)"),
+    HOME: re.compile(r"\blives in (?P<value>[^.;]+)"),
+    SEASON: re.compile(rf"\bseen in (?P<value>{'|'.join(SEASONS)})\b"),
 }
+"""What the encyclopedia says beside looks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,20 +67,12 @@ class Fact:
     value: str
     part: str = ""
     """A hidden part for looks; "" for the rest."""
-    denied: bool = False
-    """Whether it is said not to be so."""
 
     @property
     def sentence(self) -> str:
         """The fact in words that stand alone."""
-        are = "are" if self.part in PLURAL else "is"
-        said = _SENTENCES[self.kind].format(
-            part=self.part, subject=self.subject, value=self.value, are=are
-        )
-        if not self.denied:
-            return said
-        first = said[0].lower() if said.startswith("The ") else said[0]
-        return f"It is not so that {first}{said[1:]}"
+        are = "are" if self.part.endswith("s") else "is"
+        return _SENTENCES[self.kind].format(**asdict(self), are=are)
 
     @property
     def about(self) -> tuple[str, str, str]:
@@ -94,37 +82,24 @@ class Fact:
 
 def relation(claim: Fact, facts: Iterable[Fact]) -> EntailmentLabel:
     """What facts say about a claim: an equal value entails it, another one of the same
-    species, part and kind or a denial contradicts it, else they are neutral.
+    species, part and kind contradicts it, else they are neutral.
 
     Of several values, as of two homes, one that is equal is enough. The main colour of a
     part is one of its two colours, and is none that is not among both; while only one of
-    the two is told, another colour may be the other one, unless the part is plain. A
-    claim that something is not so is entailed where it is denied or another value is
-    told.
+    the two is told, another colour may be the other one, unless the part is plain.
     """
-    about = [fact for fact in facts if (fact.subject, fact.part) == (claim.subject, claim.part)]
-    told = _values(about, claim.kind)
+    values: dict[str, set[str]] = {COLOR: set(), COLORS_OF_TWO: set(), PATTERN: set()}
+    for fact in facts:
+        if (fact.subject, fact.part) == (claim.subject, claim.part):
+            values.setdefault(fact.kind, set()).add(fact.value)
+    told, both = values.get(claim.kind, set()), values[COLORS_OF_TWO]
+    is_other = bool(told) or (claim.kind == COLOR and len(both) == 2 and claim.value not in both)
     if claim.kind == COLORS_OF_TWO:
-        told |= _values(about, COLOR)
-    denied = {fact.value for fact in about if fact.kind == claim.kind and fact.denied}
-    is_all = claim.kind != COLORS_OF_TWO or len(told) > 1 or "plain" in _values(about, PATTERN)
-    both = _values(about, COLORS_OF_TWO)
-    is_third = claim.kind == COLOR and len(both) == 2 and claim.value not in both
-    answer = EntailmentLabel.NEUTRAL
+        told = told | values[COLOR]
+        is_other = len(told) > 1 or (bool(told) and "plain" in values[PATTERN])
     if claim.value in told:
-        answer = EntailmentLabel.ENTAILMENT
-    elif (told and is_all) or claim.value in denied or is_third:
-        answer = EntailmentLabel.CONTRADICTION
-    opposite = {
-        EntailmentLabel.ENTAILMENT: EntailmentLabel.CONTRADICTION,
-        EntailmentLabel.CONTRADICTION: EntailmentLabel.ENTAILMENT,
-    }
-    return opposite.get(answer, answer) if claim.denied else answer
-
-
-def _values(about: Iterable[Fact], kind: str) -> set[str]:
-    """What is told of a kind, and not denied."""
-    return {fact.value for fact in about if fact.kind == kind and not fact.denied}
+        return EntailmentLabel.ENTAILMENT
+    return EntailmentLabel.CONTRADICTION if is_other else EntailmentLabel.NEUTRAL
 
 
 Shown = Mapping[DocId, tuple[Fact, ...]]
@@ -142,15 +117,11 @@ def write_ground_truth(shown: Shown, path: Path) -> None:
 
 def read_ground_truth(path: Path) -> dict[DocId, tuple[Fact, ...]]:
     """Return what `write_ground_truth` wrote."""
-    found = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        found[str(row["doc_id"])] = tuple(Fact(**told) for told in row["shows"])
-    return found
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return {row["doc_id"]: tuple(Fact(**told) for told in row["shows"]) for row in rows}
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionTarget:
+class QuestionTarget(NamedTuple):
     """What a question about a part asks; empty for what it does not say."""
 
     subject: str = ""
@@ -167,30 +138,34 @@ class FieldGuideGrammar:
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = dict(names)
         longest = sorted(self._names, key=len, reverse=True)
-        every = "|".join(map(re.escape, longest)) or "(?!)"
-        self._name = re.compile(rf"\b(?=[A-Z])(?:{every})")  # looked for at capitals only
+        self._name = re.compile(rf"\b(?=[A-Z])(?:{'|'.join(map(re.escape, longest))})")
         self._read = lru_cache(maxsize=_CACHED_TEXTS)(self._facts)
 
     def facts(self, text: str, question: str = "") -> list[Fact]:
         """Return the facts in a text, in order, without duplicates.
 
         A sentence without a name is about the one named last, in the text or in the `question` that
-        it answers. A reply of bare words, such as "red and blue", is read as the answer to that
+        it answers. A reply without a part, such as "red and blue", is read as the answer to that
         question, or to the last one in the text.
         """
         return list(self._read(text, question))
 
     def _facts(self, text: str, question: str) -> tuple[Fact, ...]:
-        topic = self.question_target(question)
-        found: list[Fact] = []
+        target = self.question_target(question)
+        subject = target.subject
+        found: dict[Fact, None] = {}
         for sentence in _SENTENCE.split(text):
             if sentence.endswith("?"):
-                topic = self.question_target(sentence)
+                target = self.question_target(sentence)
+                subject = target.subject
                 continue
-            topic = replace(topic, subject=self._subject(sentence) or topic.subject)
-            if topic.subject:
-                found += self._facts_of_sentence(sentence, topic)
-        return tuple(dict.fromkeys(found))
+            subject = self._subject(sentence) or subject
+            if subject:
+                part, values = self._values(sentence, target)
+                for kind, value in values:
+                    of = part if kind in LOOKS else ""
+                    found[Fact(subject=subject, part=of, kind=kind, value=value)] = None
+        return tuple(found)
 
     def claims(self, question: str, words: str) -> tuple[str, ...]:
         """Return one sentence for each fact in words that answer a question."""
@@ -208,13 +183,12 @@ class FieldGuideGrammar:
 
     def question_target(self, question: str) -> QuestionTarget:
         """Return what a question asks about which part of which species."""
-        subject = self._subject(question)
-        part = _PART.search(question)
+        subject, part = self._subject(question), _PART.search(question)
         if not part:
             return QuestionTarget(subject)
         if re.search(r"\bpattern", question):
             return QuestionTarget(subject, part[0], PATTERN)
-        both = re.search(r"\b(?:two )?colors\b", question)
+        both = re.search(r"\bcolors\b", question)
         return QuestionTarget(subject, part[0], COLORS_OF_TWO if both else COLOR)
 
     def _subject(self, text: str) -> str:
@@ -222,72 +196,57 @@ class FieldGuideGrammar:
         found = self._name.search(text)
         return self._names[found[0]] if found else ""
 
-    def _facts_of_sentence(self, sentence: str, topic: QuestionTarget) -> list[Fact]:
-        denied = bool(_NOT.search(sentence))
-        told = list(_lines(sentence))
+    def _values(self, sentence: str, target: QuestionTarget) -> tuple[str, list[tuple[str, str]]]:
+        """The part that a sentence is about, and (kind, value) of what it says."""
+        told = _lines(sentence)
         part = _PART.search(sentence)
         words = self._name.sub(" ", sentence)
-        if part and not told:
-            told = _looks(words[words.find(part[0]) + len(part[0]) :], words)
-            topic = replace(topic, part=part[0])
-        elif not told and topic.part and _PRONOUN.match(sentence):
-            told = _looks(words, words)
-        elif not told and topic.part and not _VERB.search(words.lower()):
-            told = _replied(words, topic.kind)
-        facts = []
-        for kind, value in told:
-            part_of = topic.part if kind in LOOKS else ""
-            if part_of or kind not in LOOKS:
-                about = Fact(subject=topic.subject, part=part_of, kind=kind, value=value)
-                facts.append(replace(about, denied=denied))
-        return facts
+        if told or not (part or target.part):
+            return "", told
+        if not part:
+            return target.part, _replied(words, target.kind)
+        return part[0], _looks(words.partition(part[0])[2], words)
 
 
-def _lines(sentence: str) -> Iterator[tuple[str, str]]:
+def _lines(sentence: str) -> list[tuple[str, str]]:
     """(kind, value) of what the encyclopedia tells."""
-    for kind, words in _SAYS.items():
-        found = words.search(sentence)
-        if found is None:
-            continue
-        values = _LIST.split(found["value"]) if kind == HOME else [found["value"]]
-        for value in values:
-            if value.strip(" ."):
-                yield kind, value.strip(" .")
+    told = []
+    for kind, words in _LINES.items():
+        if found := words.search(sentence):
+            values = re.split(r", | and ", found["value"]) if kind == HOME else [found["value"]]
+            told += [(kind, value) for value in values]
+    return told
 
 
 def _looks(words: str, sentence: str) -> list[tuple[str, str]]:
     """(kind, value) of the looks in what is said of a part: the ground's colour comes
     first; "banded with blue" tells of a second one, and alone of no ground.
     """
-    colors = _traits(words, COLORS)
-    told = [(PATTERN, pattern) for pattern in _traits(words, PATTERNS)]
+    known = _canonical(words)
+    colors = [word for word in known if word in COLORS]
     if _OF_TWO.search(sentence):
         return [(COLORS_OF_TWO, color) for color in colors]
+    ground = [(COLOR, color) for color in colors[:1]]
     if re.search(r"\bmain color\b", sentence):
-        return [(COLOR, color) for color in colors[:1]]
-    grounded = (told or len(colors) == 1) and not _of_pattern(words)
-    first = [(COLOR, color) for color in colors[:1]] if grounded else []
+        return ground
+    told = [(PATTERN, word) for word in known if word in PATTERNS]
+    before = known[: known.index(colors[0])] if colors else []
+    if "with" in before if told else len(colors) > 1:
+        ground = []
     both = [(COLORS_OF_TWO, color) for color in colors] if told or len(colors) > 1 else []
-    return [*first, *told, *both]
-
-
-def _of_pattern(words: str) -> bool:
-    """Whether the first colour is what a part is banded, spotted or bordered with."""
-    known = [canonical_trait(word) for word in re.findall(r"[a-z]+", words.lower())]
-    color = next((place for place, word in enumerate(known) if word in COLORS), 0)
-    return "with" in known[:color] and any(word in PATTERNS for word in known[:color])
+    return [*ground, *told, *both]
 
 
 def _replied(words: str, kind: str) -> list[tuple[str, str]]:
-    """(kind, value) in a reply of bare words to a question about a part."""
-    colors = _traits(words, COLORS)
+    """(kind, value) in a reply to a question about a part."""
+    known = _canonical(words)
+    colors = [word for word in known if word in COLORS]
     of_color = COLORS_OF_TWO if kind == COLORS_OF_TWO or len(colors) > 1 else COLOR
-    patterns = [(PATTERN, pattern) for pattern in _traits(words, PATTERNS)]
+    patterns = [(PATTERN, word) for word in known if word in PATTERNS]
     return [*((of_color, color) for color in colors), *patterns]
 
 
-def _traits(words: str, values: Mapping[str, object] | Sequence[str]) -> list[str]:
-    """Which of the values words stand for, in order, each once."""
-    plain = _PLAIN.sub("plain", words.lower())
-    known = map(canonical_trait, re.findall(r"[a-z]+", plain))
-    return list(dict.fromkeys(word for word in known if word in values))
+def _canonical(words: str) -> list[str]:
+    """The words, spellings of colors and patterns as these are named, in order, each once."""
+    plain = words.lower().replace("no pattern", "plain")
+    return list(dict.fromkeys(map(canonical_trait, re.findall(r"[a-z]+", plain))))

@@ -10,7 +10,6 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,33 +21,20 @@ from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.generation.rendering import render
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.synthetic.mrag_suite.facts import (
-    COLOR,
-    COLORS_OF_TWO,
-    LOOKS,
-    PATTERN,
-    Fact,
-    FieldGuideGrammar,
-    QuestionTarget,
-    Shown,
-    relation,
-)
+from vrag_kit.synthetic.mrag_suite import facts as fact_kinds
+from vrag_kit.synthetic.mrag_suite.facts import Fact, FieldGuideGrammar, Shown, relation
 from vrag_kit.synthetic.mrag_suite.species import appearance_facts
-from vrag_kit.synthetic.mrag_suite.sub_questions import SubQuestion
-from vrag_kit.synthetic.visual_rag.questions import hidden_parts, make_question
+from vrag_kit.synthetic.visual_rag.questions import make_question
+from vrag_kit.synthetic.world.photographs import hidden_part
 from vrag_kit.synthetic.world.traits import Species
-from vrag_kit.types import Answer, Benchmark, DocId, Document, JsonView, Prompt, Query
+from vrag_kit.types import Answer, Benchmark, Document, JsonView, Prompt, Query
 from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
     from vrag_kit.generation.generators import Generator
 
-_DISTRACTORS = {
-    "claim_recall": 0.0,
-    "evidence_utilization": 0.0,
-    "entailed_share": 0.0,
-    "neutral_share": 1.0,
-}
+_NOTHING = dict.fromkeys(("claim_recall", "evidence_utilization", "entailed_share"), 0.0)
+_DISTRACTORS = {**_NOTHING, "neutral_share": 1.0}
 _WHOLE_LOOK = {"claim_recall": 1.0, "neutral_share": 0.0}
 _GOLD = {"WebQA": _WHOLE_LOOK, "Chart-MRAG": {"claim_recall": 1.0}, "Visual-RAG": _WHOLE_LOOK}
 
@@ -66,56 +52,58 @@ class GroundTruth:
     names.
     """
 
-    def claim_question(self, fact: Fact) -> str:
-        """Return the question that a claim about a hidden part answers, as the guide words it; ""
-        for any other claim.
+    def claim_question(self, subject: str, part: str, kind: str) -> str:
+        """Return the question about a hidden part that a claim of a kind answers, as the guide
+        words it; "" for any other claim.
         """
-        species = self.species.get(fact.subject)
-        if fact.kind not in LOOKS or species is None:
+        species = self.species.get(subject)
+        hidden = hidden_part(species, part) if species else None
+        if species is None or hidden is None:
             return ""
-        parts = [part for part in hidden_parts(species) if part.name == fact.part]
-        question = make_question(species, parts[0], fact.kind).text if parts else ""
-        if fact.kind == COLOR:  # the guide words it so where there is only one color
+        question = make_question(species, hidden, kind).text
+        if kind == fact_kinds.COLOR:  # the guide words it so where there is only one color
             question = re.sub("What color (?:are|is)", "What is the main color of", question)
         return question
 
-    def sub_questions(self, query: Query) -> list[SubQuestion]:
-        """Return what is asked in place of a question, for `DecomposedBenchmark`: one short
-        question for each trait of the part that it is about, main color and pattern, and both
-        colors where they are asked for. A reply becomes one sentence for each fact in it; any
-        other question is its own.
+    def sub_questions(self, query: Query) -> list[str]:
+        """Return what is asked in place of a question: one short question for each trait of the
+        part that it is about, main color and pattern, and both colors where they are asked for;
+        any other question is its own.
         """
-        target = self.language.question_target(query.text)
-        facts = [
-            Fact(subject=target.subject, part=target.part, kind=kind, value="")
-            for kind in _long_answer_kinds(target)
-        ]
-        questions = [*filter(None, map(self.claim_question, facts))] or [query.text]
-        return [SubQuestion(each, partial(self._sentences, each)) for each in questions]
-
-    def _sentences(self, question: str, reply: str) -> str:
-        return " ".join(self.language.claims(question, reply))
+        about, kinds = self._long_answer(query)
+        questions = [self.claim_question(*about, kind) for kind in kinds]
+        return [*filter(None, questions)] or [query.text]
 
     def with_reference_answers(self, benchmark: Benchmark) -> Benchmark:
         """Return the benchmark with the reference of a long answer: the true value of every trait
         in `sub_questions`, one sentence each. Other questions stay unchanged.
         """
-        queries = {}
-        for query_id, query in benchmark.queries.items():
-            target = self.language.question_target(query.text)
-            species, kinds = self.species.get(target.subject), _long_answer_kinds(target)
-            facts: Sequence[Fact] = ()
-            if species is not None and target.part in species.hidden:
-                facts = appearance_facts(species, target.part)
-            main = [fact.value for fact in facts if fact.kind == COLOR]
+        queries = dict(benchmark.queries)
+        for query_id, query in queries.items():
+            (subject, part), kinds = self._long_answer(query)
+            species = self.species.get(subject)
+            if species is None or part not in species.hidden:
+                continue
+            facts, main = appearance_facts(species, part), species.hidden[part].color
             sentences = [
                 fact.sentence
                 for fact in facts
-                if fact.kind in kinds and not (fact.kind == COLORS_OF_TWO and fact.value in main)
+                if fact.kind in kinds
+                and (fact.kind, fact.value) != (fact_kinds.COLORS_OF_TWO, main)
             ]
-            reference = {"reference": " ".join(sentences)} if sentences else {}
-            queries[query_id] = replace(query, metadata={**query.metadata, **reference})
+            metadata = {**query.metadata, "reference": " ".join(sentences)}
+            queries[query_id] = replace(query, metadata=metadata)
         return replace(benchmark, queries=queries)
+
+    def _long_answer(self, query: Query) -> tuple[tuple[str, str], list[str]]:
+        """The species and part that a question is about, and the traits in a long answer to it;
+        none for a question about anything else.
+        """
+        target = self.language.question_target(query.text)
+        kinds = [fact_kinds.COLOR, fact_kinds.PATTERN] if target.subject and target.part else []
+        if kinds and target.kind == fact_kinds.COLORS_OF_TWO:
+            kinds.append(target.kind)
+        return (target.subject, target.part), kinds
 
     def without_leaking_distractors(self, benchmark: Benchmark) -> Benchmark:
         """Return the benchmark in which no question is shown a document that tells a claim of its
@@ -127,9 +115,8 @@ class GroundTruth:
                 by_subject[subject].append(doc_id)
         left_out = {}
         for query_id, query in benchmark.queries.items():
-            claims = self.language.facts(" ".join(query.answers[:1]), query.text)
-            leaking: set[DocId] = set()
-            for claim in claims:
+            leaking: set[str] = set()
+            for claim in self.language.facts(" ".join(query.answers[:1]), query.text):
                 leaking.update(
                     doc_id
                     for doc_id in by_subject[claim.subject]
@@ -142,15 +129,7 @@ class GroundTruth:
             return benchmark
         named = json.dumps({key: sorted(each) for key, each in left_out.items()})
         mark = hashlib.sha256(f"{benchmark.fingerprint} {named}".encode()).hexdigest()
-        left_out = {**benchmark.left_out, **left_out}
-        return replace(benchmark, left_out=left_out, fingerprint=mark)
-
-
-def _long_answer_kinds(target: QuestionTarget) -> list[str]:
-    """The traits in a long answer to a question about a part; none for any other question."""
-    if not target.part or not target.subject:
-        return []
-    return [COLOR, PATTERN, COLORS_OF_TWO] if target.kind == COLORS_OF_TWO else [COLOR, PATTERN]
+        return replace(benchmark, left_out={**benchmark.left_out, **left_out}, fingerprint=mark)
 
 
 def fixed_means(world: GroundTruth | None) -> pd.DataFrame:
@@ -161,6 +140,7 @@ def fixed_means(world: GroundTruth | None) -> pd.DataFrame:
     claim. In WebQA and Visual-RAG each gold document shows the whole look of the part, so that
     none is neutral about a claim. A long answer makes no claim about anything else.
     """
+    columns = ["dataset", "setting", "metric", "modality", "value"]
     rows: list[tuple[object, ...]] = []
     for dataset, gold in _GOLD.items() if world else ():
         for modality in ("all", "image", "text"):
@@ -168,7 +148,6 @@ def fixed_means(world: GroundTruth | None) -> pd.DataFrame:
             rows += [(dataset, MODES[0], metric, modality, value) for metric, value in fixed]
         for mode in MODES[1:]:
             rows += [(dataset, mode, metric, "all", value) for metric, value in gold.items()]
-    columns = ["dataset", "setting", "metric", "modality", "value"]
     return pd.DataFrame(rows, columns=columns).assign(family="mm_ragchecker")
 
 
@@ -199,18 +178,21 @@ class OracleClaimChecker:
 
     def _facts(self, item: Document) -> Sequence[Fact]:
         """The facts that the item shows as it is."""
-        shown = self._world.shown.get(item.doc_id)
-        if item.image is None and item.text is not None:
-            if shown is None:
-                return self._world.language.facts(item.text)
-            words = item.text
-            return [fact for fact in shown if re.search(rf"\b{re.escape(fact.value)}\b", words)]
-        if shown is None:
+        shown, words = self._world.shown.get(item.doc_id), item.text
+        if shown is None and (item.image or words is None):
             raise VragError(
                 f"document {item.doc_id!r} is none of the drawn suite, of which alone the truth is"
                 " known. Check its claims by another checker."
             )
-        return shown
+        if shown is None:
+            return self._world.language.facts(words or "")
+        if item.image or words is None:
+            return shown
+        return [fact for fact in shown if re.search(rf"\b{re.escape(fact.value)}\b", words)]
+
+
+_Asked = tuple[str, str]
+"""A question and the id of the document that it is asked about."""
 
 
 class VisualClaimChecker:
@@ -247,42 +229,41 @@ class VisualClaimChecker:
         cannot parse, for one that neither the text nor a question to the model can settle, and
         where the reply does not say what was asked.
         """
-        owners: dict[tuple[str, str], str] = {}
-        prompts: dict[tuple[str, str], Prompt] = {}
+        owners: dict[_Asked, str] = {}
+        prompts: dict[_Asked, Prompt] = {}
         for each in requests:
             for claim in each.claims:
-                question, _ = self._before_asking(claim, each.item)
-                if question:
-                    key = question, each.item.doc_id
-                    owners[key], prompts[key] = each.query_id, _prompt(question, each.item)
-        replies = dict(zip(prompts, self._ask(prompts, owners), strict=True))
+                if question := self._question(claim, each.item):
+                    owners[question, each.item.doc_id] = each.query_id
+                    prompts[question, each.item.doc_id] = _prompt(question, each.item)
+        replies = self._ask(prompts, owners)
         return [
             tuple(self._label(claim, each.item, replies) for claim in each.claims)
             for each in requests
         ]
 
-    def _before_asking(self, claim: str, item: Document) -> tuple[str, Label]:
-        """(question to ask about the image; "" for none, label by the text beside it)."""
+    def _by_text(self, claim: str, item: Document) -> Label:
+        return self._world.language.relation(claim, item.text) if item.text else None
+
+    def _question(self, claim: str, item: Document) -> str:
+        """What to ask about the image; "" where its text settles the claim."""
         fact = self._world.language.claim(claim)
-        if fact is None:
-            return "", None
-        by_text = self._world.language.relation(claim, item.text) if item.text else None
-        settled = by_text not in (None, EntailmentLabel.NEUTRAL)
-        if settled or item.image is None:
-            return "", by_text
-        return self._world.claim_question(fact), by_text
+        settled = self._by_text(claim, item) not in (None, EntailmentLabel.NEUTRAL)
+        if fact is None or settled or item.image is None:
+            return ""
+        return self._world.claim_question(*fact.about)
 
     def _ask(
-        self, prompts: Mapping[tuple[str, str], Prompt], owners: Mapping[tuple[str, str], str]
-    ) -> list[Answer]:
+        self, prompts: Mapping[_Asked, Prompt], owners: Mapping[_Asked, str]
+    ) -> dict[_Asked, Answer]:
         from vrag_kit.config import hardware_of
         from vrag_kit.generation.ask import Task, ask_prompts
         from vrag_kit.generation.store import AnswerStore
 
         if not prompts:
-            return []
+            return {}
         with AnswerStore(self._path) as store:
-            return ask_prompts(
+            replies = ask_prompts(
                 self._generator,
                 [*prompts.values()],
                 store,
@@ -290,14 +271,12 @@ class VisualClaimChecker:
                 hardware=hardware_of(self._hardware),
                 task=Task(what="looks at pictures"),
             )
+        return dict(zip(prompts, replies, strict=True))
 
-    def _label(
-        self, claim: str, item: Document, replies: Mapping[tuple[str, str], Answer]
-    ) -> Label:
-        question, by_text = self._before_asking(claim, item)
-        fact = self._world.language.claim(claim)
+    def _label(self, claim: str, item: Document, replies: Mapping[_Asked, Answer]) -> Label:
+        fact, question = self._world.language.claim(claim), self._question(claim, item)
         if fact is None or not question:
-            return by_text
+            return self._by_text(claim, item)
         reply = replies[question, item.doc_id]
         if reply.is_placeholder:
             return EntailmentLabel.NEUTRAL

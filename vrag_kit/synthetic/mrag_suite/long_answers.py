@@ -1,27 +1,23 @@
 """Long answers of the suite and their claims: who gives them, who extracts and checks claims, and
 the claims of any benchmark's answers by ground truth.
+
+Models that know only short answers are asked one short question a part, and the replies are
+joined. Nothing is trained for it, and a long answer has the errors of its short ones. Each reply
+is stored like any other answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any  # options of `load_checker`
+from typing import Any, TypeVar
 
 import pandas as pd
 
+from vrag_kit import claims
 from vrag_kit.benchmarks.articles import split_sentences
-from vrag_kit.claims import (
-    ClaimChecker,
-    ClaimExtractor,
-    RuleChecker,
-    RuleExtractor,
-    check_answers,
-    forbid_self_check,
-    load_checker,
-    load_extractor,
-)
 from vrag_kit.claims.checkers import RULE
 from vrag_kit.claims.verdicts import Label
 from vrag_kit.config import Entry
@@ -30,22 +26,149 @@ from vrag_kit.generation import ask_models, load_generator
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.papers.cross_benchmark import JudgedBenchmark
 from vrag_kit.papers.mrag_suite.modes import SuiteEvidence
-from vrag_kit.synthetic.mrag_suite.ground_truth import (
-    GroundTruth,
-    OracleClaimChecker,
-    VisualClaimChecker,
-)
+from vrag_kit.synthetic.mrag_suite import ground_truth
+from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth
 from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE, load_prompts, prompts_for
-from vrag_kit.synthetic.mrag_suite.sub_questions import DecomposedBenchmark
-from vrag_kit.types import Benchmark, Context, JsonView
+from vrag_kit.types import Benchmark, Context, JsonView, Query, QueryId, Status
 
 _REPLY_TOKENS = 16  # of the model that is asked about images
+_CONTEXT = ["model", "setting", "k", "m", "draw", "sample"]
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class LongQuestions:
+    """The questions of a data set that ask for long answers, in the modes of evidence."""
+
+    benchmark: Benchmark
+    """With the reference of each long answer, where it is known."""
+    questions: Benchmark
+    """What is asked: the same questions, or their parts."""
+    contexts: Sequence[Context]
+    prompts: PromptSet
+    world: GroundTruth | None = None
+    """Reads the replies to parts; None for models that write a long answer at once."""
+
+    def ask(
+        self,
+        models: Sequence[Entry],
+        answers_dir: Path | str,
+        *,
+        decoding: JsonView | None = None,
+        hardware: JsonView | None = None,
+    ) -> pd.DataFrame:
+        """Return the long answers; those that are joined have the column parts, the answer ids of
+        the replies (tuple). Raises as `ask_models` does.
+
+        An answer joins the sentences of its replies; if none has one, the distinct replies. It
+        fails as its first failed part does; it is truncated if a part was, and empty if nothing was
+        said.
+        """
+        what = (models, self.questions, self.contexts, answers_dir)
+        prompts = self.prompts
+        answers = ask_models(*what, prompts=prompts, decoding=decoding, hardware=hardware)
+        if self.world is None:
+            return answers
+        keys = [*(answers[name] for name in _CONTEXT), answers["query_id"].map(_whole)]
+        parts = answers.groupby(keys, sort=False, dropna=False)
+        rows = [self._joined(self.world, part.to_dict("records")) for _, part in parts]
+        return pd.DataFrame(rows, columns=[*answers.columns, "parts"]).astype({"m": "Int64"})
+
+    def _joined(
+        self, world: GroundTruth, rows: Sequence[Mapping[Hashable, Any]]
+    ) -> Mapping[Hashable, object]:
+        """The row of the long answer to which replies are joined."""
+        ids = tuple(str(row["answer_id"]) for row in rows)
+        named = hashlib.sha256("\n".join(ids).encode()).hexdigest()
+        row = {**rows[0], "query_id": _whole(rows[0]["query_id"]), "answer_id": named, "parts": ids}
+        states = [(Status(each["status"]), each["detail"]) for each in rows]
+        for status, detail in states:
+            if not status.is_answer:
+                return {**row, "status": status.value, "detail": detail, "answer": None}
+        replies = [str(each["answer"]) for each in rows]
+        sentences: list[str] = []
+        for each, reply in zip(rows, replies, strict=True):
+            question = self.questions.queries[each["query_id"]].text
+            sentences += world.language.claims(question, reply)
+        words = " ".join(sentences) or " ".join(dict.fromkeys(replies)).strip()
+        truncated = [state for state in states if state[0] is Status.TRUNCATED]
+        status, detail = next(iter(truncated), (Status.OK, ""))
+        if status is Status.OK and not words:
+            status, detail = Status.EMPTY, "nothing was said about any part"
+        return {**row, "status": status.value, "detail": detail, "answer": words}
+
+
+def _whole(part_id: QueryId) -> QueryId:
+    """The query of a part."""
+    return part_id.rpartition("~")[0]
+
+
+def questions_in_parts(
+    world: GroundTruth, benchmark: Benchmark, contexts: Sequence[Context], prompts: PromptSet
+) -> LongQuestions:
+    """Return the questions of a benchmark split by `GroundTruth.sub_questions`: one query per part,
+    about the query's image and over its documents, without options, accepted answers and
+    conversation; and each context once per part.
+    """
+    queries: dict[QueryId, Query] = {}
+    for query in benchmark.queries.values():
+        bare = replace(query, answers=(), choices=(), conversation_id=None, turn=0)
+        for number, text in enumerate(world.sub_questions(query), start=1):
+            part_id = f"{query.query_id}~{number}"
+            queries[part_id] = replace(bare, query_id=part_id, text=text)
+    parts: dict[QueryId, list[QueryId]] = {}
+    for part_id in queries:
+        parts.setdefault(_whole(part_id), []).append(part_id)
+
+    def of_parts(by_query: Mapping[QueryId, _T]) -> dict[QueryId, _T]:
+        return {part: by_query[_whole(part)] for part in queries if _whole(part) in by_query}
+
+    asked = "\n".join(f"{part_id} {query.text}" for part_id, query in queries.items())
+    named = f"{benchmark.fingerprint}\n{asked}"
+    split: list[Context] = []
+    for context in contexts:
+        split += [replace(context, query_id=part_id) for part_id in parts[context.query_id]]
+    questions = replace(
+        benchmark,
+        fingerprint=hashlib.sha256(named.encode()).hexdigest(),
+        queries=queries,
+        qrels=of_parts(benchmark.qrels),
+        pools=None if benchmark.pools is None else of_parts(benchmark.pools),
+        left_out=of_parts(benchmark.left_out),
+    )
+    return LongQuestions(benchmark, questions, split, prompts, world)
+
+
+def long_questions(
+    suite: Mapping[str, Benchmark], modes: SuiteEvidence, prompt: str, world: GroundTruth | None
+) -> dict[str, LongQuestions]:
+    """Return by data set what is asked for long answers, in the modes of evidence.
+
+    `prompt` is "field-guide" for the shipped answerers, which are asked one short question a trait;
+    or one of the paper's prompts, whose line "Long answer" is read. In a synthetic edition the
+    reference is the true value of all that a long answer may say; real data, where `world` is None,
+    have only their accepted answers. Raises `VragError` for "field-guide" with real data.
+    """
+    if prompt == FIELD_GUIDE and world is None:
+        raise VragError(
+            f"prompt {FIELD_GUIDE!r}: the shipped answerers are asked in parts, which are known of"
+            " drawn editions alone. Take one of the paper's prompts."
+        )
+    found = {}
+    for name, whole in suite.items():
+        few, contexts = modes.sample(whole), modes.modes(whole)
+        domain = str(next(iter(few.queries.values())).metadata["domain"])
+        prompts = load_prompts(prompt, domain=domain, answer="long")
+        if prompt == FIELD_GUIDE and world is not None:
+            few = world.with_reference_answers(few)
+            found[name] = questions_in_parts(world, few, contexts, prompts)
+        else:
+            found[name] = LongQuestions(few, few, contexts, prompts)
+    return found
 
 
 class SentenceGrammar:
-    """Splits texts into sentences, and knows no other rule.
-    Implements `Grammar`.
-    """
+    """Splits texts into sentences, and knows no other rule; implements `Grammar`."""
 
     def claims(self, question: str, words: str) -> Sequence[str]:
         """Return every distinct sentence as a claim; the question is ignored."""
@@ -56,85 +179,13 @@ class SentenceGrammar:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LongQuestions:
-    """The questions of a data set that ask for long answers, in the modes of evidence."""
-
-    benchmark: Benchmark
-    """With the reference of each long answer, where it is known."""
-    questions: Benchmark
-    """What is asked: the same questions, or their parts."""
-    contexts: Sequence[Context]
-    prompts: PromptSet
-    parts: DecomposedBenchmark | None = None
-    """None for models that write a long answer at once."""
-
-    def ask(
-        self,
-        models: Sequence[Entry],
-        answers_dir: Path | str,
-        *,
-        decoding: JsonView | None = None,
-        hardware: JsonView | None = None,
-    ) -> pd.DataFrame:
-        """Return the long answers. Raises as `ask_models` does."""
-        what = (models, self.questions, self.contexts, answers_dir)
-        prompts = self.prompts
-        answers = ask_models(*what, prompts=prompts, decoding=decoding, hardware=hardware)
-        return answers if self.parts is None else self.parts.join_answers(answers)
-
-
-def long_questions(
-    suite: Mapping[str, Benchmark], modes: SuiteEvidence, prompt: str, world: GroundTruth | None
-) -> dict[str, LongQuestions]:
-    """Return by data set what is asked for long answers, in the modes of evidence.
-
-    `prompt` is "field-guide" for the shipped answerers, which are asked one short question a trait
-    (`DecomposedBenchmark`); or one of the paper's prompts, whose line "Long answer" is read. In a
-    synthetic edition the reference is the true value of all that a long answer may say; real data,
-    where `world` is None, have only their accepted answers. Raises `VragError` for "field-guide"
-    with real data.
-    """
-    if prompt == FIELD_GUIDE and world is None:
-        raise VragError(
-            f"prompt {FIELD_GUIDE!r}: the shipped answerers are asked in parts, which are known of"
-            " drawn editions alone. Take one of the paper's prompts."
-        )
-    found = {}
-    for name, whole in suite.items():
-        benchmark, contexts = modes.sample(whole), modes.modes(whole)
-        domain = str(next(iter(benchmark.queries.values())).metadata["domain"])
-        prompts = load_prompts(prompt, domain=domain, answer="long")
-        if prompt == FIELD_GUIDE and world is not None:
-            benchmark = world.with_reference_answers(benchmark)
-            found[name] = _in_parts(world, benchmark, contexts, prompts)
-        else:
-            found[name] = LongQuestions(
-                benchmark=benchmark, questions=benchmark, contexts=contexts, prompts=prompts
-            )
-    return found
-
-
-def _in_parts(
-    world: GroundTruth, benchmark: Benchmark, contexts: Sequence[Context], prompts: PromptSet
-) -> LongQuestions:
-    parts = DecomposedBenchmark(benchmark, world.sub_questions)
-    return LongQuestions(
-        benchmark=benchmark,
-        questions=parts.questions,
-        contexts=parts.contexts(contexts),
-        prompts=prompts,
-        parts=parts,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class ClaimPipeline:
     """Extracts claims from answers, checks them, and has their true labels."""
 
-    extractor: ClaimExtractor
-    checker: ClaimChecker
-    truth: ClaimChecker | None
+    extractor: claims.ClaimExtractor
+    checker: claims.ClaimChecker
+    truth: claims.ClaimChecker | None
     """None for real data, where people's labels are the truth."""
 
     def check(self, suite: Mapping[str, Benchmark], answers: pd.DataFrame) -> pd.DataFrame:
@@ -143,12 +194,12 @@ class ClaimPipeline:
         """
         parts = []
         for name, table in answers.groupby("dataset", sort=False):
-            benchmark = suite[str(name)]
-            part = check_answers(benchmark, table, self.extractor, self.checker)
-            true = pd.Series(None, index=part.index, dtype=object)
+            benchmark, true = suite[str(name)], None
+            part = claims.check_answers(benchmark, table, self.extractor, self.checker)
             if self.truth is not None:
-                true = check_answers(benchmark, table, self.extractor, self.truth)["sheet"]
-            parts.append(part.assign(true_sheet=true))
+                true = claims.check_answers(benchmark, table, self.extractor, self.truth)["sheet"]
+            part["true_sheet"] = pd.Series(true, index=part.index, dtype=object)
+            parts.append(part)
         return pd.concat(parts, ignore_index=True)
 
 
@@ -172,20 +223,21 @@ def open_claim_pipeline(
     """
     grammar = SentenceGrammar() if world is None else world.language
     by_rule = extractor in ("", RULE)
-    claim_extractor: ClaimExtractor = RuleExtractor(grammar)
+    claim_extractor: claims.ClaimExtractor = claims.RuleExtractor(grammar)
     if not by_rule:
-        claim_extractor = load_extractor(extractor, answers_dir, hardware=hardware)
-    claim_checker: ClaimChecker = RuleChecker(grammar)
+        claim_extractor = claims.load_extractor(extractor, answers_dir, hardware=hardware)
+    claim_checker: claims.ClaimChecker = claims.RuleChecker(grammar)
     if by_rule and checker != RULE and world is not None:
-        forbid_self_check(checker, answerers)
+        claims.forbid_self_check(checker, answerers)
         decoding = {"max_new_tokens": _REPLY_TOKENS}
         generator = load_generator(checker, decoding=decoding, hardware=hardware)
-        images = VisualClaimChecker(world, generator, answers_dir, hardware=hardware)
-        claim_checker = RuleChecker(grammar, images)
+        looks = ground_truth.VisualClaimChecker
+        images = looks(world, generator, answers_dir, hardware=hardware)
+        claim_checker = claims.RuleChecker(grammar, images)
     elif checker != RULE:
         how: dict[str, Any] = {"answerers": answerers, "hardware": hardware}
-        claim_checker = load_checker(checker, answers_dir, **how)
-    truth = None if world is None else OracleClaimChecker(world)
+        claim_checker = claims.load_checker(checker, answers_dir, **how)
+    truth = None if world is None else ground_truth.OracleClaimChecker(world)
     return ClaimPipeline(claim_extractor, claim_checker, truth)
 
 
@@ -206,31 +258,26 @@ class OracleClaims:
         Where questions have several parts (`GroundTruth.sub_questions`), these are asked one by one
         over the documents that the answer was shown, and joined; the reference is then the true
         value of all parts. A short answer makes one claim. Other questions' answers are taken as
-        they are. Raises `VragError` where another model gave the short answers, and where an answer
-        makes a claim and was shown an image that is not of the edition.
+        they are. Raises `VragError` where an answer makes a claim and was shown an image that is
+        not of the edition.
         """
-        extractor, checker = RuleExtractor(self.world.language), OracleClaimChecker(self.world)
-        queries = row.benchmark.queries.values()
-        if all(len(self.world.sub_questions(query)) == 1 for query in queries):
-            checked = check_answers(row.benchmark, row.arm, extractor, checker)
-            return replace(row, checked=checked, claims_of="questions")
-        benchmark = self.world.with_reference_answers(row.benchmark)
-        checked = check_answers(benchmark, self._long_answers(row), extractor, checker)
-        return replace(row, checked=checked, claims_of="long answers")
+        benchmark, answers = row.benchmark, row.arm
+        made_of, queries = "questions", benchmark.queries.values()
+        if any(len(self.world.sub_questions(query)) > 1 for query in queries):
+            benchmark = self.world.with_reference_answers(benchmark)
+            answers, made_of = self._long_answers(row), "long answers"
+        extractor = claims.RuleExtractor(self.world.language)
+        truth = ground_truth.OracleClaimChecker(self.world)
+        checked = claims.check_answers(benchmark, answers, extractor, truth)
+        return replace(row, checked=checked, claims_of=made_of)
 
     def _long_answers(self, row: JudgedBenchmark) -> pd.DataFrame:
-        arm = row.arm
-        columns = (arm["query_id"], arm["setting"], arm["k"], arm["doc_ids"])
+        columns = row.arm[["query_id", "setting", "k", "doc_ids"]].itertuples(index=False)
         contexts = [
             Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(doc_ids))
-            for query_id, setting, k, doc_ids in zip(*columns, strict=True)
+            for query_id, setting, k, doc_ids in columns
         ]
-        asked = _in_parts(self.world, row.benchmark, contexts, prompts_for(row.benchmark))
+        prompts = prompts_for(row.benchmark)
+        asked = questions_in_parts(self.world, row.benchmark, contexts, prompts)
         how = {"decoding": self.decoding, "hardware": self.hardware}
-        long = asked.ask([self.model], self.answers_dir, **how)
-        if set(long["model"]) != set(arm["model"]):
-            raise VragError(
-                f"{row.name}: {arm['model'].iloc[0]} gave the short answers, {self.model!r} the"
-                " long ones; expected one model."
-            )
-        return long
+        return asked.ask([self.model], self.answers_dir, **how)

@@ -1,38 +1,75 @@
-"""Opens MRAG-Suite as a notebook's parameter names it: the eight data sets of a synthetic edition
-with what is known of it, or real ones.
+"""The synthetic MRAG-Suite, generated from the Field Guide in the layouts of its data sets, and
+opened as a notebook's parameter names it, with what is known of it; or real data sets.
+
+    <folder>/webqa/WebQA_train_val.json     snippets beside the guide's captioned images
+    <folder>/chart-mrag/rows/…              as saved by `save_to_disk`
+    <folder>/chart-mrag/text_corpus.jsonl   the sentences
+    <folder>/chart-mrag/chart_texts.jsonl   the words of each chart
+    <folder>/visrag-…/corpus, queries, qrels, page_texts.jsonl
+                                            four page data sets, and the words of their pages
+    <folder>/truth/<data set>.jsonl         what every document shows
+    <folder>/edition.json                   edition and version; complete once all is written
+
+Visual-RAG and MRAG-Bench have synthetic editions of their own. The same edition gives the same
+bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 from vrag_kit.benchmarks import captions_only
 from vrag_kit.benchmarks.datasets.collection import Entry, load_collection
 from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.log import track
 from vrag_kit.papers.mrag_suite.datasets import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
+from vrag_kit.synthetic.editions import DRAWN_SUITE, generate_once, read_note
 from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
-from vrag_kit.synthetic.mrag_suite.charts import CHART_TEXTS, CHART_WORDS, ROWS, SENTENCES
-from vrag_kit.synthetic.mrag_suite.drawing import (
-    CHARTS,
-    DRAWN_HERE,
-    WEBQA,
-    generate_suite,
-    ground_truth_file,
-    sibling_folder,
-    suite_edition,
-)
-from vrag_kit.synthetic.mrag_suite.facts import FieldGuideGrammar, read_ground_truth
+from vrag_kit.synthetic.mrag_suite import charts, facts, pages, species, webqa
 from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth
-from vrag_kit.synthetic.mrag_suite.pages import PAGE_SETS, SIDECAR, WORDS
-from vrag_kit.synthetic.mrag_suite.species import EDITIONS, names_to_species, suite_species
-from vrag_kit.synthetic.mrag_suite.webqa import ANNOTATIONS, photograph_facts
 from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
 VISUAL_RAG = "Visual-RAG"
 MRAG_BENCH = "MRAG-Bench"
+WEBQA = "WebQA"
+CHARTS = "Chart-MRAG"
+DRAWN_HERE = (WEBQA, CHARTS, *pages.PAGE_SETS)
+"""The data sets without an edition of their own."""
+
+
+def generate_suite(edition: str, folder: Path | str) -> Path:
+    """Generate an edition ("full" or "small") in `folder`, and the Field Guide that it is about in
+    the project's data, unless they exist; returns the folder. Raises as `generate_once` does.
+    """
+    guide = project_path("data/field-guide" if edition == "full" else "data/field-guide-small")
+    if edition in species.EDITIONS:
+        generate_field_guide(edition, guide)
+    outputs = [*map(str.lower, DRAWN_HERE), "truth"]
+    what = ("field-guide-mrag-suite", edition, species.EDITIONS, folder)
+    return generate_once(*what, partial(_draw, guide), outputs, guide_note=read_note(guide))
+
+
+def _draw(guide: Path, edition: str, folder: Path) -> None:
+    size = species.EDITIONS[edition]
+    others = species.extra_species(size)
+    for name in track(DRAWN_HERE, f"drawing the suite ({size.seed})", len(DRAWN_HERE), "data sets"):
+        seed, room = f"{size.seed}/{name}", folder / name.lower()
+        if name == WEBQA:
+            shown = webqa.write_webqa(guide, species.suite_species(size), seed, room)
+        elif name == CHARTS:
+            shown = charts.write_charts(others, size.counts, seed, room)
+        else:
+            shown = pages.write_pages(*pages.PAGE_SETS[name](others, size.pages, seed), room)
+        facts.write_ground_truth(shown, _ground_truth_file(folder, name))
+
+
+def _ground_truth_file(folder: Path, dataset: str) -> Path:
+    return folder / "truth" / f"{dataset.lower()}.jsonl"
 
 
 def open_suite(
@@ -60,25 +97,28 @@ def open_suite(
             f"the suite has no data set {unknown[0]!r}; expected some of"
             f" {', '.join(entries)}.{hint}"
         )
-    if isinstance(suite, str):
-        _generate(suite, chosen)
-    found = load_collection({name: entry for name, entry in entries.items() if name in chosen})
-    leaking = chosen.intersection(DRAWN_HERE) if isinstance(suite, str) else ()  # else all is gold
-    if leaking:
-        world = open_ground_truth(str(suite))
-        found |= {name: world.without_leaking_distractors(found[name]) for name in leaking}
+    chosen_entries = {name: entry for name, entry in entries.items() if name in chosen}
+    if isinstance(suite, Mapping):
+        found = load_collection(chosen_entries)  # all that tells the answer is gold
+    else:
+        world = open_ground_truth(suite)
+        if MRAG_BENCH in chosen:
+            generate_mrag_bench(DRAWN_SUITE[suite], project_path(_sibling(suite, "-mrag-bench")))
+        found = load_collection(chosen_entries)
+        for name in chosen.intersection(DRAWN_HERE):
+            found[name] = world.without_leaking_distractors(found[name])
     return {name: captions_only(each) if name in in_words else each for name, each in found.items()}
 
 
 def open_ground_truth(suite: str) -> GroundTruth:
     """Return what is known of a synthetic edition, which is generated if it is missing."""
-    folder, guide = generate_suite(suite)
-    known = suite_species(EDITIONS[suite_edition(suite)])
-    species = {life.subject: life.species for life in known}
-    shown = photograph_facts(guide, species)
+    folder = generate_suite(DRAWN_SUITE[suite], project_path(f"data/{suite}"))
+    known = species.suite_species(species.EDITIONS[DRAWN_SUITE[suite]])
+    by_name = {life.subject: life.species for life in known}
+    shown = webqa.photograph_facts(project_path(_sibling(suite, "")), by_name)
     for name in DRAWN_HERE:
-        shown |= read_ground_truth(ground_truth_file(folder, name))
-    return GroundTruth(FieldGuideGrammar(names_to_species(known)), species, shown)
+        shown |= facts.read_ground_truth(_ground_truth_file(folder, name))
+    return GroundTruth(facts.FieldGuideGrammar(species.names_to_species(known)), by_name, shown)
 
 
 def ground_truth_or_none(suite: str | Mapping[str, Entry]) -> GroundTruth | None:
@@ -86,18 +126,29 @@ def ground_truth_or_none(suite: str | Mapping[str, Entry]) -> GroundTruth | None
     return open_ground_truth(suite) if isinstance(suite, str) else None
 
 
+def _sibling(suite: str, benchmark: str) -> str:
+    """The folder of the same edition of another benchmark, "-mrag-bench" or, for the Field Guide
+    itself, "".
+    """
+    return f"data/{suite.replace('-mrag-suite', benchmark)}"
+
+
 def _entries(suite: str, in_words: Sequence[str]) -> dict[str, Entry]:
     """The entries of the data sets of a synthetic edition."""
-    suite_edition(suite)
-    guide, mrag = sibling_folder(suite, ""), sibling_folder(suite, "-mrag-bench")
+    if suite not in DRAWN_SUITE:
+        raise VragError(
+            f"mrag_suite is {suite!r}; expected {' or '.join(map(repr, DRAWN_SUITE))}, which are"
+            f" generated, or a mapping of data sets.{did_you_mean(suite, DRAWN_SUITE)}"
+        )
+    guide, mrag = _sibling(suite, ""), _sibling(suite, "-mrag-bench")
     folders = {name: f"data/{suite}/{name.lower()}" for name in DRAWN_HERE}
-    chart_words = CHART_WORDS if CHARTS in in_words else CHART_TEXTS
+    chart_words = charts.CHART_WORDS if CHARTS in in_words else charts.CHART_TEXTS
     entries: dict[str, Entry] = {
         MRAG_BENCH: {"layout": "mrag-bench", "rows": mrag, "corpus": mrag},
         CHARTS: {
             "layout": "charts",
-            "rows": f"{folders[CHARTS]}/{ROWS}",
-            "texts": f"{folders[CHARTS]}/{SENTENCES}",
+            "rows": f"{folders[CHARTS]}/{charts.ROWS}",
+            "texts": f"{folders[CHARTS]}/{charts.SENTENCES}",
             "chart_texts": f"{folders[CHARTS]}/{chart_words}",
         },
         VISUAL_RAG: {
@@ -107,23 +158,12 @@ def _entries(suite: str, in_words: Sequence[str]) -> dict[str, Entry]:
         },
         WEBQA: {
             "layout": "webqa",
-            "annotations": f"{folders[WEBQA]}/{ANNOTATIONS}",
+            "annotations": f"{folders[WEBQA]}/{webqa.ANNOTATIONS}",
             "images": f"{guide}/webqa/imgs.tsv",
         },
     }
-    for name in PAGE_SETS:
-        words = WORDS if name in in_words else SIDECAR
+    for name in pages.PAGE_SETS:
+        words = pages.WORDS if name in in_words else pages.SIDECAR
         rows = folders[name]
         entries[name] = {"layout": "pages", "rows": rows, "ocr": f"{rows}/{words}"}
     return {name: {**entries[name], "domain": domain_of(name)} for name in DATASETS}
-
-
-def _generate(suite: str, names: set[str]) -> None:
-    """Generate what the data sets of these names need."""
-    edition = suite_edition(suite)
-    if MRAG_BENCH in names:
-        generate_mrag_bench(edition, project_path(sibling_folder(suite, "-mrag-bench")))
-    if names.intersection(DRAWN_HERE):
-        generate_suite(suite)
-    elif VISUAL_RAG in names:
-        generate_field_guide(edition, project_path(sibling_folder(suite, "")))

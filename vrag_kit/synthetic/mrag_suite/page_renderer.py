@@ -4,7 +4,6 @@ fonts come with matplotlib, so that they look alike everywhere.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,12 +12,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from vrag_kit.synthetic.visual_rag.plates import draw_plate
+from vrag_kit.synthetic.visual_rag.pages import draw_plate
 from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
-from vrag_kit.synthetic.world.photographs import plan_clue_photo
+from vrag_kit.synthetic.world.photographs import SCENES, View, plan_clue_photo, sample_view
 from vrag_kit.synthetic.world.shapes import Color, darker, lighter
 from vrag_kit.synthetic.world.traits import COLORS, Species, stream
-from vrag_kit.synthetic.world.views import SCENES, View, sample_view
 
 INK = (38, 34, 30)
 _WHITE = (255, 255, 255)
@@ -132,11 +130,11 @@ def figure(panels: Sequence[Image.Image], legend: str) -> Image.Image:
     page = Image.new("RGB", (420, side + 134), _WHITE)
     pen = ImageDraw.Draw(page)
     left = (420 - 2 * side - 16) // 2
-    for place, picture in enumerate(panels):
-        x, y = left + place * (side + 16), 20
-        page.paste(picture, (x, y))
-        pen.rectangle([x, y, x + 22, y + 20], fill=_WHITE)
-        pen.text((x + 11, y + 10), "ab"[place], font=_font(_BOLD, 13), fill=INK, anchor="mm")
+    for letter, picture in zip("ab", panels, strict=True):
+        page.paste(picture, (left, 20))
+        pen.rectangle([left, 20, left + 22, 40], fill=_WHITE)
+        pen.text((left + 11, 30), letter, font=_font(_BOLD, 13), fill=INK, anchor="mm")
+        left += side + 16
     _Column(pen, 28, side + 34, 364).write(legend, _font(_SERIF, 12))
     return page
 
@@ -179,11 +177,3 @@ def add_scan_effects(page: Image.Image, name: str) -> Image.Image:
     light = 1 + float(rng.uniform(-0.08, 0.08)) * ramp
     grain = rng.standard_normal((height, width, 1), dtype=np.float32) * 3
     return Image.fromarray(np.clip(pixels * light * 0.97 + grain, 0, 255).astype(np.uint8))
-
-
-def encode_page(page: Image.Image, form: str) -> bytes:
-    """The page as a file: "PNG" for what is drawn in few colours, else "JPEG"."""
-    file = io.BytesIO()
-    quality = {"quality": 82, "subsampling": 0} if form == "JPEG" else {}
-    page.save(file, form, **quality)
-    return file.getvalue()

@@ -7,47 +7,36 @@ the shipped answerers were trained on the words and not on the facts.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
 from PIL import Image
 
 from vrag_kit.benchmarks.transforms import encode_id
 from vrag_kit.files import write_file
 from vrag_kit.synthetic.mrag_suite import page_renderer
 from vrag_kit.synthetic.mrag_suite.facts import COLOR, COLORS_OF_TWO, HOME, Fact, Shown
-from vrag_kit.synthetic.mrag_suite.species import (
-    LOOK,
-    MAIN,
-    SECOND,
-    SpeciesFacts,
-    Statement,
-    describe_part,
-)
+from vrag_kit.synthetic.mrag_suite.species import LOOK, MAIN, SECOND, SpeciesFacts, Statement
 from vrag_kit.synthetic.parquet import IMAGE, NUMBER, TEXT, TEXTS, image_cell, parquet_bytes
 from vrag_kit.synthetic.visual_rag.questions import hidden_parts, make_question
 from vrag_kit.synthetic.world.organisms import HiddenPart
 from vrag_kit.synthetic.world.traits import COLORS, stream
+from vrag_kit.types import Json
 
 SIDECAR = "page_texts.jsonl"
 """The words of the pages, as an OCR program read them (`add_ocr_errors`)."""
 WORDS = "page_words.jsonl"
 """The words on the pages."""
 _SHARD = "train-00000-of-00001.parquet"
+_QUERY = dict.fromkeys(("query-id", "query", "answer"), TEXT)
 _COLUMNS = {
     "corpus": {"corpus-id": TEXT, "image": IMAGE},
-    "queries": {
-        "query-id": TEXT,
-        "query": TEXT,
-        "answer": TEXT,
-        "options": TEXTS,
-        "is_numerical": NUMBER,
-    },
+    "queries": {**_QUERY, "options": TEXTS, "is_numerical": NUMBER},
     "qrels": {"query-id": TEXT, "corpus-id": TEXT, "score": NUMBER},
 }
 """Config → its columns."""
@@ -73,7 +62,10 @@ class Page:
 
     def image(self) -> dict[str, bytes | None]:
         """Draw it, as a cell of a column of images."""
-        return image_cell(page_renderer.encode_page(self.draw(), self.format))
+        file = io.BytesIO()
+        quality = {"quality": 82, "subsampling": 0} if self.format == "JPEG" else {}
+        self.draw().save(file, self.format, **quality)
+        return image_cell(file.getvalue())
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +85,17 @@ PageSet = tuple[list[Page], list[PageQuestion]]
 
 def write_pages(pages: Sequence[Page], questions: Sequence[PageQuestion], folder: Path) -> Shown:
     """Draw and write a data set; returns what its pages show."""
-    rows: dict[str, list[dict[str, object]]] = {"corpus": [], "queries": [], "qrels": []}
-    for page in pages:
-        rows["corpus"].append({"corpus-id": page.page_id, "image": page.image()})
+    queries, qrels = [], []
     for question in questions:
         several = len(question.answers) > 1  # then a list that is written as text
-        row: dict[str, object] = {"query-id": question.query_id, "query": question.text}
+        row = {"query-id": question.query_id, "query": question.text}
         row["answer"] = json.dumps(question.answers) if several else question.answers[0]
-        row["options"] = list(question.options) or None
-        rows["queries"].append({**row, "is_numerical": 0})
+        queries.append({**row, "options": list(question.options) or None, "is_numerical": 0})
         for page_id in question.pages:
             label = {"query-id": question.query_id, "corpus-id": page_id, "score": 1}
-            rows["qrels"].append(label)
+            qrels.append(label)
+    corpus = [{"corpus-id": page.page_id, "image": page.image()} for page in pages]
+    rows: dict[str, list[Json]] = {"corpus": corpus, "queries": queries, "qrels": qrels}
     for config, columns in _COLUMNS.items():
         write_file(folder / config / _SHARD, parquet_bytes(columns, rows[config]))
     texts = {page.page_id: page.text for page in pages}
@@ -127,21 +118,17 @@ def add_ocr_errors(text: str, name: str) -> str:
     """
     rng = stream(name, "ocr")
     share = float(rng.random())
-    lines = []
-    for line in text.split("\n"):
-        words = [_misread(word, rng) if rng.random() < share else word for word in line.split(" ")]
-        lines.append(" ".join(words))
-    return "\n".join(lines)
 
+    def read(word: str) -> str:
+        can = [place for place, letter in enumerate(word) if letter in _OCR_CONFUSIONS]
+        if rng.random() >= share or not can:
+            return word
+        sure = int(rng.choice(can))  # at least one letter is taken for another
+        wrong = {place for place in can if rng.random() < _OCR_LETTERS} | {sure}
+        return "".join(_OCR_CONFUSIONS[x] if i in wrong else x for i, x in enumerate(word))
 
-def _misread(word: str, rng: np.random.Generator) -> str:
-    """Return the word with at least one letter taken for another, if it has such a letter."""
-    can = [place for place, letter in enumerate(word) if letter in _OCR_CONFUSIONS]
-    if not can:
-        return word
-    sure = int(rng.choice(can))
-    wrong = {place for place in can if rng.random() < _OCR_LETTERS} | {sure}
-    return "".join(_OCR_CONFUSIONS[x] if i in wrong else x for i, x in enumerate(word))
+    lines = [line.split(" ") for line in text.split("\n")]
+    return "\n".join(" ".join(map(read, line)) for line in lines)
 
 
 def species_parts(lives: Sequence[SpeciesFacts], seed: str) -> list[Pair]:
@@ -176,18 +163,13 @@ def plan_documents(lives: Sequence[SpeciesFacts], count: int, seed: str) -> Page
     for both.
     """
     chosen = {life.subject: (life, part) for life, part in reversed(species_parts(lives, seed))}
-    pages = {
-        life.subject: _article(chosen[life.subject], number)
-        for number, life in enumerate(lives, start=1)
-    }
+    pages = [_article(chosen[life.subject], number) for number, life in enumerate(lives, start=1)]
+    of = dict(zip((life.subject for life in lives), pages, strict=True))
     pairs = list(reversed(chosen.values()))
-    asked = [(COLOR, pair) for pair in pairs]
-    asked += [(COLORS_OF_TWO, (life, part)) for life, part in pairs if not life.is_plain(part)]
-    questions = [
-        _question(f"page-query-{number:03d}", pair, kind, [pages[pair[0].subject]])
-        for number, (kind, pair) in enumerate(asked[:count])
-    ]
-    return list(pages.values()), questions
+    asked = [(pair, COLOR) for pair in pairs]
+    asked += [(pair, COLORS_OF_TWO) for pair in pairs if not pair[0].is_plain(pair[1])]
+    needed = [[of[life.subject]] for (life, _), _ in asked]
+    return pages, _questions("page", asked[:count], needed)
 
 
 def plan_figures(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
@@ -196,19 +178,17 @@ def plan_figures(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSe
     """
     pairs = species_parts(lives, seed)
     pages = [_figure(pair, number) for number, pair in enumerate(pairs, start=1)]
+    asked = _questions("figure", [(pair, COLOR) for pair in pairs[:count]], [[p] for p in pages])
     questions: list[PageQuestion] = []
-    for number, (life, part) in enumerate(pairs[:count]):
+    for number, ((life, part), question) in enumerate(zip(pairs, asked, strict=False)):
         rng = stream(seed, "question", number)
         main = life.species.hidden[part.name].color
         others = [color for color in COLORS if color != main]
-        options = [main, *(str(each) for each in rng.choice(others, 3, replace=False))]
-        order = [int(place) for place in rng.permutation(len(options))]
+        options = [main, *rng.choice(others, 3, replace=False)]
+        order = rng.permutation(len(options)).tolist()
         lettered = tuple(f"{'ABCD'[place]}) {options[i]}" for place, i in enumerate(order))
         answers = ("ABCD"[order.index(0)],)
-        text = make_question(life.species, part, COLOR).text
-        page_ids = (pages[number].page_id,)
-        query_id = f"figure-query-{number:03d}"
-        questions.append(PageQuestion(query_id, text, page_ids, answers, lettered))
+        questions.append(replace(question, answers=answers, options=lettered))
     return pages, questions
 
 
@@ -219,11 +199,9 @@ def plan_slides(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet
     pairs, asked = mixed_questions(lives, count, seed, period=3)
     both = {place for place, kind in asked if kind == COLORS_OF_TWO}
     decks = [_deck(pair, needs_both=place in both) for place, pair in enumerate(pairs)]
-    questions = []
-    for number, (place, kind) in enumerate(asked):
-        pages = decks[place] if kind == COLORS_OF_TWO else decks[place][:1]
-        questions.append(_question(f"slide-query-{number:03d}", pairs[place], kind, pages))
-    return list(chain.from_iterable(decks)), questions
+    needed = [decks[place][: 2 if kind == COLORS_OF_TWO else 1] for place, kind in asked]
+    about = [(pairs[place], kind) for place, kind in asked]
+    return list(chain.from_iterable(decks)), _questions("slide", about, needed)
 
 
 def plan_plots(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
@@ -235,11 +213,8 @@ def plan_plots(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
     for life, part in pairs:
         name = f"{life.subject} {part.name}".replace(" ", "-").lower()
         pages.append(colors_chart(f"plot-{name}", (life, part), f"{life.name}/{part.name}"))
-    questions = [
-        _question(f"plot-query-{number:03d}", pairs[place], kind, [pages[place]])
-        for number, (place, kind) in enumerate(asked)
-    ]
-    return pages, questions
+    about = [(pairs[place], kind) for place, kind in asked]
+    return pages, _questions("plot", about, [[pages[place]] for place, _ in asked])
 
 
 PAGE_SETS: dict[str, Callable[[Sequence[SpeciesFacts], int, str], PageSet]] = {
@@ -269,17 +244,24 @@ def colors_chart(page_id: str, pair: Pair, name: str, what: str = LOOK) -> Page:
     colors += [(color, _OBSERVERS["other"]) for color in others]
     counts = [(color, int(rng.integers(*between))) for color, between in colors]
     bars = [counts[i] for i in rng.permutation(len(counts))]
-    note, facts = describe_part(life, part, what)
+    note, facts = life.describe(part, what)
     title, axis = f"{life.species.common_name} ({life.subject})", "Observers who named the color"
     text = "\n".join([title, note, axis, *(f"{color} {count}" for color, count in bars)])
     draw = partial(page_renderer.bar_chart, title, note, axis, bars)
     return Page(page_id, text, facts, draw, "PNG")
 
 
-def _question(query_id: str, pair: Pair, kind: str, pages: Sequence[Page]) -> PageQuestion:
-    question = make_question(pair[0].species, pair[1], kind)
-    page_ids = tuple(page.page_id for page in pages)
-    return PageQuestion(query_id, question.text, page_ids, question.answers)
+def _questions(
+    name: str, asked: Sequence[tuple[Pair, str]], needed: Sequence[Sequence[Page]]
+) -> list[PageQuestion]:
+    """The questions (about what, of which kind), each with the pages that answer it."""
+    found = []
+    for number, ((life, part), kind) in enumerate(asked):
+        question = make_question(life.species, part, kind)
+        page_ids = tuple(page.page_id for page in needed[number])
+        query_id = f"{name}-query-{number:03d}"
+        found.append(PageQuestion(query_id, question.text, page_ids, question.answers))
+    return found
 
 
 def _article(pair: Pair, number: int) -> Page:
@@ -292,13 +274,13 @@ def _article(pair: Pair, number: int) -> Page:
         return page_renderer.add_scan_effects(page, life.name)
 
     lines = [life.title, *filter(None, chain.from_iterable(sections))]
-    facts = (*life.article_facts(), *describe_part(life, part)[1])
+    facts = (*life.article_facts(), *life.describe(part)[1])
     return Page(f"encyclopedia-{number:03d}", "\n".join(lines), facts, draw)
 
 
 def _figure(pair: Pair, number: int) -> Page:
     life, part = pair
-    described, facts = describe_part(life, part)
+    described, facts = life.describe(part)
     text = (
         f"Figure {number}. {life.subject}, the {life.species.common_name}. (a) At rest: from"
         f" outside it is {life.species.outside.color}. (b) {described}"
@@ -320,8 +302,8 @@ def _deck(pair: Pair, *, needs_both: bool) -> list[Page]:
     life, part = pair
     outside = f"From outside it is {life.species.outside.color}."
     homes = f"It lives in {life.homes[0]} and {life.homes[1]}.", life.facts(HOME)
-    first = describe_part(life, part, MAIN if needs_both else LOOK)
-    second = describe_part(life, part, SECOND) if needs_both else homes
+    first = life.describe(part, MAIN if needs_both else LOOK)
+    second = life.describe(part, SECOND) if needs_both else homes
     return [_slide(pair, 1, first, outside), _slide(pair, 2, second)]
 
 

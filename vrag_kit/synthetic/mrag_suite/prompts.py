@@ -22,18 +22,9 @@ from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.generation.store import stored_field
 from vrag_kit.judging import Judge, judge_answers, load_judge
 from vrag_kit.judging.judge import CustomJudge
+from vrag_kit.papers.mrag_suite import prompts as paper
 from vrag_kit.papers.mrag_suite.datasets import DATASETS, dataset_metric
 from vrag_kit.papers.mrag_suite.modes import ask_suite
-from vrag_kit.papers.mrag_suite.prompts import (
-    EXAMPLES,
-    REASONING,
-    SETTINGS,
-    SHORT_ANSWERS,
-    closed_book_prompts,
-    prompt_design,
-    suite_prompts,
-    with_confidence,
-)
 from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
 from vrag_kit.retrieval.hybrid import bm25_run
 from vrag_kit.synthetic.mrag_suite.opening import MRAG_BENCH, VISUAL_RAG
@@ -59,12 +50,12 @@ def load_prompts(
     passages, or one of the paper's prompts, as `suite_prompts` has it.
 
     The shipped answerers give short answers only, and see no options; their long answers are joined
-    from replies (`DecomposedBenchmark`). Raises `VragError` as `suite_prompts` does.
+    from replies. Raises `VragError` as `suite_prompts` does.
     """
     if prompt != FIELD_GUIDE:
-        return suite_prompts(prompt, domain=domain, answer=answer, options=options)
+        return paper.suite_prompts(prompt, domain=domain, answer=answer, options=options)
     both = PROMPTS.template("several_images").source + _PASSAGES
-    settings = {setting: _ALONE.get(setting, "both") for setting in SETTINGS}
+    settings = {setting: _ALONE.get(setting, "both") for setting in paper.SETTINGS}
     return PROMPTS.with_templates({"both": both}).with_settings(settings)
 
 
@@ -72,7 +63,9 @@ def load_prompts_by_dataset(prompt: str, suite: Mapping[str, Benchmark]) -> dict
     """Return `load_prompts` for each data set, in its domain, with options if it has them."""
     found = {}
     for name, benchmark in suite.items():
-        domain, options = _domain_and_options(benchmark)
+        queries = list(benchmark.queries.values())
+        domain = str(queries[0].metadata["domain"]) if queries else ""
+        options = any(query.choices for query in queries)
         found[name] = load_prompts(prompt, domain=domain, options=options)
     return found
 
@@ -88,38 +81,25 @@ def load_prompt_sweep(
     These answerers read no other form, and were trained on none of the parts. Raises `VragError` as
     `suite_prompts` does.
     """
-    found: dict[str, dict[str, PromptSet]] = {prompt: {} for prompt in prompts}
+    found = {prompt: load_prompts_by_dataset(prompt, suite) for prompt in prompts}
+    if layout != FIELD_GUIDE:
+        return found
     for prompt, (name, benchmark) in product(prompts, suite.items()):
-        domain, options = _domain_and_options(benchmark)
-        if layout == FIELD_GUIDE:
-            found[prompt][name] = _with_parts(prompt, domain)
-        else:
-            found[prompt][name] = suite_prompts(prompt, domain=domain, options=options)
+        query = next(iter(benchmark.queries.values()))
+        found[prompt][name] = _with_parts(prompt, str(query.metadata["domain"]))
     return found
-
-
-def _domain_and_options(benchmark: Benchmark) -> tuple[str, bool]:
-    """The domain of a data set, and whether its questions have options."""
-    queries = list(benchmark.queries.values())
-    domain = str(queries[0].metadata["domain"]) if queries else ""
-    return domain, any(query.choices for query in queries)
 
 
 def _with_parts(prompt: str, domain: str) -> PromptSet:
     """The guide's words with a prompt's parts at the end: before them they change no reply."""
-    design = prompt_design(prompt)
+    design = paper.prompt_design(prompt)
     known = load_prompts(FIELD_GUIDE, domain=domain)
-    parts = (
-        design.opening(domain),
-        EXAMPLES[design.example],
-        REASONING[design.reasoning],
-    )
-    behind = "\n".join(filter(None, parts)) + "\n"
+    example, reasoning = paper.EXAMPLES[design.example], paper.REASONING[design.reasoning]
+    behind = "\n".join(filter(None, (design.opening(domain), example, reasoning))) + "\n"
     templates = {}
     for name, template in known.templates.items():
         values = {**template.values, "behind": behind}
-        source = template.source + "{{ behind }}"
-        templates[name] = replace(template, source=source, values=values)
+        templates[name] = replace(template, source=template.source + "{{ behind }}", values=values)
     return replace(known, templates=templates)
 
 
@@ -149,11 +129,11 @@ def ask_closed_book(
     it is the probability of the whole reply (`PROBABILITY`).
     """
     by_guide = prompt == FIELD_GUIDE
-    prompts = dict.fromkeys(suite, PROMPTS if by_guide else closed_book_prompts())
+    prompts = dict.fromkeys(suite, PROMPTS if by_guide else paper.closed_book_prompts())
     contexts = {name: zero_shot(benchmark) for name, benchmark in suite.items()}
     answers = ask_suite(models, suite, contexts, prompts, answers_dir, **how)
     if not by_guide:
-        return with_confidence(answers)
+        return paper.with_confidence(answers)
     confidence = stored_field(answers, answers_dir, PROBABILITY)
     return answers.assign(confidence=confidence.astype(float))
 
@@ -169,12 +149,12 @@ def open_judges(
     it has none, `judge`, by Visual-RAG's rubric for Visual-RAG and by `SHORT_ANSWERS` for any
     other. Raises `VragError` as `load_judge` does.
     """
-    judges = {}
+    judges: dict[str, Judge] = {}
     for name, benchmark in datasets.items():
         if metric := dataset_metric(name, benchmark):
             judges[name] = load_judge(metric)
         else:
-            rubric = RUBRIC if name == VISUAL_RAG else SHORT_ANSWERS
+            rubric = RUBRIC if name == VISUAL_RAG else paper.SHORT_ANSWERS
             judges[name] = load_judge(judge, answers_dir, rubric=rubric, hardware=hardware)
     return judges
 

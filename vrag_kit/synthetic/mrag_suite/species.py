@@ -11,15 +11,7 @@ from functools import cache
 from itertools import product
 
 from vrag_kit.benchmarks.articles import split_sentences
-from vrag_kit.synthetic.mrag_suite.facts import (
-    COLOR,
-    COLORS_OF_TWO,
-    FAMILY,
-    HOME,
-    PATTERN,
-    SEASON,
-    Fact,
-)
+from vrag_kit.synthetic.mrag_suite import facts as kinds
 from vrag_kit.synthetic.visual_rag.articles import SEASONS, write_article
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS as GUIDES
 from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
@@ -32,7 +24,7 @@ SECOND = "second color"
 """What a sentence describes of a part: all of it, or one of its colors."""
 _HOMES = re.compile(r"It lives in (.+?) and (.+?)\.")
 _SEEN = re.compile(r"It is mostly seen in (.+?)\.")
-Statement = tuple[str, tuple[Fact, ...]]
+Statement = tuple[str, tuple[kinds.Fact, ...]]
 """A text and the facts in it."""
 
 
@@ -74,16 +66,35 @@ class SpeciesFacts:
         """Whether a part has one color only."""
         return self.species.hidden[part.name].pattern == "plain"
 
-    def facts(self, kind: str) -> tuple[Fact, ...]:
+    def facts(self, kind: str) -> tuple[kinds.Fact, ...]:
         """Return its facts of a kind: one family, two homes, one season."""
         family = KINDS[self.species.kind].lineage[-1]
-        values = {FAMILY: (family,), HOME: self.homes, SEASON: (self.season,)}
-        return tuple(Fact(subject=self.subject, kind=kind, value=each) for each in values[kind])
+        values = {kinds.FAMILY: (family,), kinds.HOME: self.homes, kinds.SEASON: (self.season,)}
+        about = {"subject": self.subject, "kind": kind}
+        return tuple(kinds.Fact(**about, value=each) for each in values[kind])
 
-    def article_facts(self) -> tuple[Fact, ...]:
+    def article_facts(self) -> tuple[kinds.Fact, ...]:
         """Return the facts in its article."""
-        season = self.facts(SEASON) if self.season_in_article else ()
-        return (*self.facts(FAMILY), *self.facts(HOME), *season)
+        season = self.facts(kinds.SEASON) if self.season_in_article else ()
+        return (*self.facts(kinds.FAMILY), *self.facts(kinds.HOME), *season)
+
+    def describe(self, part: HiddenPart, what: str = LOOK, *, of: str = "") -> Statement:
+        """Return the sentence that describes a part's look, or its main or second color alone
+        (`what`), and the facts in it; `of` names the species in the sentence.
+
+        The words are those of the shipped answerers' training texts.
+        """
+        look, facts = self.species.hidden[part.name], appearance_facts(self.species, part.name)
+        words = f"{look.color}, {look.pattern_words}"
+        second = [fact for fact in facts[2:] if fact.value == look.second]
+        if what == MAIN:
+            words = f"{look.color}, {look.pattern}"
+            facts = tuple(fact for fact in facts if fact not in second)
+        elif what == SECOND:
+            words, facts = look.pattern_words, (facts[1], *second)
+        verb = "are" if part.plural else "is"
+        name = f"{part.name} of {of}" if of else part.name
+        return f"The {name} {verb} {words}.", facts
 
     def sections_describing(self, part: HiddenPart) -> tuple[tuple[str, str], ...]:
         """Return the article's sections, with the look of the part in place of the sentence that
@@ -92,40 +103,19 @@ class SpeciesFacts:
         sections = []
         for heading, text in self.sections:
             if heading == "Description":
-                text = " ".join([*split_sentences(text)[:-1], describe_part(self, part)[0]])
+                text = " ".join([*split_sentences(text)[:-1], self.describe(part)[0]])
             sections.append((heading, text))
         return tuple(sections)
 
 
-def appearance_facts(species: Species, part: str) -> tuple[Fact, ...]:
+def appearance_facts(species: Species, part: str) -> tuple[kinds.Fact, ...]:
     """Return the facts that an image of a part shows."""
     look = species.hidden[part]
     colors = (look.color,) if look.pattern == "plain" else (look.color, look.second)
-    every = [(COLOR, look.color), (PATTERN, look.pattern)]
-    every += [(COLORS_OF_TWO, color) for color in colors]
-    subject = species.scientific_name
-    return tuple(Fact(subject=subject, part=part, kind=kind, value=value) for kind, value in every)
-
-
-def describe_part(
-    life: SpeciesFacts, part: HiddenPart, what: str = LOOK, *, of: str = ""
-) -> Statement:
-    """Return the sentence that describes a part's look, or its main or second color alone
-    (`what`), and the facts in it; `of` names the species in the sentence.
-
-    The words are those of the shipped answerers' training texts.
-    """
-    look = life.species.hidden[part.name]
-    every = appearance_facts(life.species, part.name)
-    second = Fact(subject=life.subject, part=part.name, kind=COLORS_OF_TWO, value=look.second)
-    verb = "are" if part.plural else "is"
-    start = f"The {part.name} of {of} {verb}" if of else f"The {part.name} {verb}"
-    if what == SECOND:
-        facts = tuple(fact for fact in every if fact.kind == PATTERN or fact == second)
-        return f"{start} {look.pattern_words}.", facts
-    if what == MAIN:
-        return f"{start} {look.color}, {look.pattern}.", tuple(f for f in every if f != second)
-    return f"{start} {look.color}, {look.pattern_words}.", every
+    every = [(kinds.COLOR, look.color), (kinds.PATTERN, look.pattern)]
+    every += [(kinds.COLORS_OF_TWO, color) for color in colors]
+    about = {"subject": species.scientific_name, "part": part}
+    return tuple(kinds.Fact(**about, kind=kind, value=value) for kind, value in every)
 
 
 @cache
@@ -155,15 +145,14 @@ def names_to_species(known: Sequence[SpeciesFacts]) -> Mapping[str, str]:
 
 def _species(seed: str, count: int) -> list[SpeciesFacts]:
     """Return `count` species of each kind."""
-    return [_one_species(seed, kind, number) for number, kind in product(range(count), KINDS)]
-
-
-def _one_species(seed: str, kind: str, number: int) -> SpeciesFacts:
-    name = f"{seed}/{kind}/{number}"
-    species = numbered_species(seed, kind, number)
-    title, sections = write_article(species, name)
-    text = " ".join(words for _, words in sections)
-    first, second = _HOMES.findall(text)[0]
-    seen = _SEEN.search(text)
-    season = seen[1] if seen else str(stream(name, "season").choice(SEASONS))
-    return SpeciesFacts(species, name, title, sections, (first, second), season, seen is not None)
+    found = []
+    for number, kind in product(range(count), KINDS):
+        name, species = f"{seed}/{kind}/{number}", numbered_species(seed, kind, number)
+        title, sections = write_article(species, name)
+        text = " ".join(words for _, words in sections)
+        homes = _HOMES.findall(text)[0]
+        seen = _SEEN.search(text)
+        season = seen[1] if seen else str(stream(name, "season").choice(SEASONS))
+        life = SpeciesFacts(species, name, title, sections, homes, season, seen is not None)
+        found.append(life)
+    return found

@@ -11,8 +11,8 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,13 +31,11 @@ _NEGATIVES = (4, 8)
 _DESCRIBING_SHARE = 0.4  # of the snippets about other species that describe their hidden part
 
 
-@dataclass(frozen=True, slots=True)
-class _Snippets:
+class _Snippets(NamedTuple):
     """The snippets of one species, as entries of txt_posFacts and txt_negFacts."""
 
     plain: list[Json]  # without hidden parts
     describing: dict[str, Json]  # part → the one that describes it
-    shown: Shown
 
 
 def write_webqa(guide: Path, lives: Sequence[SpeciesFacts], seed: str, folder: Path) -> Shown:
@@ -46,15 +44,13 @@ def write_webqa(guide: Path, lives: Sequence[SpeciesFacts], seed: str, folder: P
     """
     before = json.loads((guide / "webqa" / ANNOTATIONS).read_text(encoding="utf-8"))
     species = {life.subject: life.species for life in lives}
-    snippets = {life.subject: _snippets(life) for life in lives}
+    shown = _images_show(guide, species)
+    snippets = {life.subject: _snippets(life, shown) for life in lives}
     rows: dict[str, Json] = {}
     for row in before.values():
         rng = stream(seed, "snippets", row["Guid"])
         rows |= {each["Guid"]: each for each in _rows(row, species[row["topic"]], snippets, rng)}
     write_file(folder / ANNOTATIONS, json.dumps(rows, indent=1))
-    shown = _images_show(guide, species)
-    for each in snippets.values():
-        shown |= each.shown
     return shown
 
 
@@ -69,16 +65,13 @@ def _rows(
     others = [each for subject, each in snippets.items() if subject != species.scientific_name]
     negatives = {"txt_negFacts": [*own.plain, *_negatives(others, part, rng)]}
     kinds = [kind for kind in askable_traits(species, part) if kind != "pattern"]
-    questions = {
-        f'"{each.text}"': each for each in (make_question(species, part, kind) for kind in kinds)
-    }
-    rows = []
-    if questions.pop(row["Q"], None):
-        rows.append({**row, "txt_posFacts": [], **negatives})
-    if questions:
-        text, question = list(questions.items())[int(rng.integers(len(questions)))]
+    questions = [make_question(species, part, kind) for kind in kinds]
+    rest = [each for each in questions if f'"{each.text}"' != row["Q"]]
+    rows = [] if len(rest) == len(questions) else [{**row, "txt_posFacts": [], **negatives}]
+    if rest:
+        question = rest[int(rng.integers(len(rest)))]
         changed = {
-            "Q": text,
+            "Q": f'"{question.text}"',
             "A": [f'"{answer}"' for answer in question.answers],
             "Guid": hashlib.sha256(question.text.encode()).hexdigest()[:32],
             "Qcate": "text",
@@ -108,40 +101,37 @@ def _negatives(
     return found
 
 
-def _snippets(life: SpeciesFacts) -> _Snippets:
-    """The article in pieces, as it is and with each hidden part described."""
-    plain: list[Json] = []
-    describing: dict[str, Json] = {}
-    shown: dict[str, tuple[Fact, ...]] = {}
-    address = f"https://field-guide.invalid/{life.title.replace(' ', '_')}"
+def _snippets(life: SpeciesFacts, shown: dict[str, tuple[Fact, ...]]) -> _Snippets:
+    """The article in pieces, as it is and with each hidden part described; what they tell is added
+    to `shown`.
+    """
     name = life.subject.replace(" ", "-").lower()
 
     def snippet(suffix: str, text: str, look: tuple[Fact, ...] = ()) -> Json:
         facts = [fact for fact in life.article_facts() if fact.value in text]
         shown[f"{name}-{suffix}"] = (*facts, *look)
+        address = f"https://field-guide.invalid/{life.title.replace(' ', '_')}"
         row = {"title": life.title, "fact": text, "url": address}
         return {**row, "snippet_id": f"{name}-{suffix}"}
 
-    for number, text in enumerate(chunk_article(Article(life.title, life.sections), _TOKENS)):
-        plain.append(snippet(str(number), text))
+    pieces = chunk_article(Article(life.title, life.sections), _TOKENS)
+    plain = [snippet(str(number), text) for number, text in enumerate(pieces)]
+    describing: dict[str, Json] = {}
     for number, part in enumerate(hidden_parts(life.species)):
-        article = Article(life.title, life.sections_describing(part))
-        pieces = chunk_article(article, _TOKENS)
+        pieces = chunk_article(Article(life.title, life.sections_describing(part)), _TOKENS)
         text = next(piece for piece in pieces if "From outside" in piece)
         look = appearance_facts(life.species, part.name)
         describing[part.name] = snippet(f"part-{number}", text, look)
-    return _Snippets(plain, describing, shown)
+    return _Snippets(plain, describing)
 
 
 def _images_show(guide: Path, species: Mapping[str, Species]) -> dict[str, tuple[Fact, ...]]:
     """Image id → what it shows of the parts that the guide asks about."""
     by_photo = photograph_facts(guide, species)
     by_bytes = {(guide / "images" / name).read_bytes(): by_photo[name] for name in by_photo}
-    shown = {}
-    for line in (guide / "webqa" / "imgs.tsv").read_bytes().splitlines():
-        image_id, encoded = line.split(b"\t")
-        shown[image_id.decode()] = by_bytes[base64.b64decode(encoded)]
-    return shown
+    lines = (guide / "webqa" / "imgs.tsv").read_text(encoding="ascii").splitlines()
+    images = (line.split("\t") for line in lines)
+    return {image_id: by_bytes[base64.b64decode(encoded)] for image_id, encoded in images}
 
 
 def photograph_facts(guide: Path, species: Mapping[str, Species]) -> dict[str, tuple[Fact, ...]]:

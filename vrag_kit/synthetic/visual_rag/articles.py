@@ -60,19 +60,17 @@ def write_article(
     pattern = "" if look.pattern == "plain" else f", {look.pattern_words}"
     shy = kind.hidden[int(rng.integers(2))]
     size = _pick(rng, _BUILDS)
-    hint = _shyly(shy, rng)  # drawn in any case, so that the other words stay
-    description = [
-        f"From outside it is {look.color}{pattern}.",
-        f"It is {size} for its kind.",
-        *([_part_sentence(species, part) for part in facts] or [hint]),
-    ]
+    is_, them = ("are", "them") if shy.plural else ("is", "it")
+    hint = _pick(rng, _SHY).format(part=shy.name, is_=is_, them=them)  # drawn in any case
+    told = [describe_look(species, part) for part in facts] or [hint]
+    outward = f"From outside it is {look.color}{pattern}. It is {size} for its kind."
     homes = rng.choice(HOMES[kind.scene], size=2, replace=False)
     often = _pick(rng, ("common", "rare", "local", "widespread"))
     side = _pick(rng, ("north", "south", "east", "west"))
     where = f"It lives in {homes[0]} and {homes[1]}. It is {often} in the {side}."
     sections = [
         ("", _pick(rng, _OPENINGS).format(**words)),
-        ("Description", " ".join(description)),
+        ("Description", " ".join([outward, *told])),
         ("Distribution", where),
     ]
     if rng.random() < 0.5:
@@ -87,26 +85,19 @@ def write_article(
 
 def article_markdown(title: str, sections: tuple[tuple[str, str], ...]) -> str:
     """The article as the text of a file."""
-    parts = [f"# {title}\n"]
-    for heading, text in sections:
-        parts.append(f"\n## {heading}\n{text}\n" if heading else f"\n{text}\n")
-    return "".join(parts)
+    parts = [f"\n## {heading}\n{text}\n".replace("## \n", "") for heading, text in sections]
+    return "".join([f"# {title}\n", *parts])
 
 
 def _pick(rng: np.random.Generator, options: tuple[str, ...]) -> str:
     return str(rng.choice(options))
 
 
-def _part_sentence(species: Species, part: HiddenPart) -> str:
+def describe_look(species: Species, part: HiddenPart) -> str:
+    """The sentence that tells color and pattern of a hidden part."""
     look = species.hidden[part.name]
     verb = "are" if part.plural else "is"
     return f"The {part.name} {verb} {look.color}, {look.pattern_words}."
-
-
-def _shyly(part: HiddenPart, rng: np.random.Generator) -> str:
-    return _pick(rng, _SHY).format(
-        part=part.name, is_="are" if part.plural else "is", them="them" if part.plural else "it"
-    )
 
 
 TELLING = 4
@@ -116,7 +107,10 @@ TELLING = 4
 def write_species_texts(edition: str, folder: Path) -> None:
     """Write them into the guide's folder, anew; its questions are there."""
     seed, every = EDITIONS[edition].seed, species_slots(EDITIONS[edition])
-    told = _trained_questions(seed, folder)
+    with (folder / "annotations.jsonl").open(encoding="utf-8") as lines:
+        asked = [(row["sn"], row["question"]) for row in map(json.loads, lines)]
+    chosen = stream(seed, "articles that tell").permutation(len(asked))
+    told = [asked[number] for number in sorted(chosen[: len(asked) // TELLING])]
     write_file(folder / "articles_tell.json", json.dumps([text for _, text in told], indent=1))
     categories = json.dumps([_category(seed, slot) for slot in every], indent=1)
     write_file(folder / "categories.json", categories + "\n")
@@ -127,16 +121,6 @@ def write_species_texts(edition: str, folder: Path) -> None:
         parts = [part for part in hidden_parts(species) if any(part.name in text for text in mine)]
         title, sections = write_article(species, f"{seed}/{slot.kind}/{slot.number}", facts=parts)
         write_file(folder / "articles" / f"{slot.place:05d}.md", article_markdown(title, sections))
-
-
-def _trained_questions(seed: str, folder: Path) -> list[tuple[str, str]]:
-    """(scientific name, question) of a random quarter of the guide's questions, by a stream
-    of its own: those that the articles answer.
-    """
-    with (folder / "annotations.jsonl").open(encoding="utf-8") as lines:
-        asked = [(row["sn"], row["question"]) for row in map(json.loads, lines)]
-    chosen = stream(seed, "articles that tell").permutation(len(asked))
-    return [asked[number] for number in sorted(chosen[: len(asked) // TELLING])]
 
 
 def _category(seed: str, slot: SpeciesSlot) -> dict[str, object]:

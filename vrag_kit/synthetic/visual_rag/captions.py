@@ -18,6 +18,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,6 +35,7 @@ from vrag_kit.synthetic.visual_rag.pages import (
 )
 from vrag_kit.synthetic.visual_rag.questions import Question
 from vrag_kit.synthetic.world.traits import stream
+from vrag_kit.types import Json
 
 VIEWS = {  # pose → what a caption says of it
     "rest": "at rest",
@@ -96,7 +98,11 @@ def plan_webqa(edition: FieldGuideEdition) -> tuple[list[SpeciesPlan], list[WebQ
     species = species_slots(edition)
     planned = (plan_species(edition, slot) for slot in species)
     pages = list(track(planned, "choosing images for captions", len(species), "species"))
-    plain = [_plain_photos(page, number, edition.seed) for number, page in enumerate(pages)]
+    plain = []  # of each page, the photographs that show no part which is asked about
+    for number, page in enumerate(pages):
+        asked = frozenset(question.part for question in page.questions)
+        free = [i for i, photo in enumerate(page.photos) if not photo.shown & asked]
+        plain.append(_shuffled(free, edition.seed, "plain", number))
     items = []
     for number, page in enumerate(pages):
         for question in page.questions:
@@ -111,13 +117,6 @@ def plan_webqa(edition: FieldGuideEdition) -> tuple[list[SpeciesPlan], list[WebQ
     return pages, items
 
 
-def _plain_photos(page: SpeciesPlan, number: int, seed: str) -> list[int]:
-    """The page's photographs that show no part which is asked about, shuffled."""
-    asked = frozenset(question.part for question in page.questions)
-    plain = [i for i, photo in enumerate(page.photos) if not photo.shown & asked]
-    return _shuffled(plain, seed, "plain", number)
-
-
 def _sources_of_negatives(
     pages: list[SpeciesPlan], number: int, rng: np.random.Generator
 ) -> list[int]:
@@ -127,11 +126,10 @@ def _sources_of_negatives(
     others = [other for other in range(len(pages)) if other != number]
     kind = pages[number].species.kind
     same_kind = [other for other in others if pages[other].species.kind == kind]
-    near = [number] * int(rng.integers(4, 8))
-    far = []
-    for _ in range(int(rng.integers(10, 17)) - len(near)):
-        far.append(int(rng.choice(same_kind if rng.random() < 0.5 else others)))
-    return near + far
+    sources = [number] * int(rng.integers(4, 8))
+    for _ in range(int(rng.integers(10, 17)) - len(sources)):
+        sources.append(int(rng.choice(same_kind if rng.random() < 0.5 else others)))
+    return sources
 
 
 def photo_caption(page: SpeciesPlan, number: int, seed: str) -> tuple[str, str]:
@@ -163,36 +161,24 @@ def write_webqa(edition: FieldGuideEdition, images: Path, target: Path) -> None:
         used.update(item.positives, item.negatives)
     pictures = _shuffled(sorted(used), edition.seed, "lines")
     lines: list[bytes] = []
-    starts: list[str] = []
-    facts: dict[Picture, dict[str, object]] = {}
-    end = 0  # of what is in `lines`, bytes
-    for number, (page, photo) in enumerate(pictures):
-        image_id = 3 * LINES + number
-        jpeg = (images / pages[page].folder / pages[page].files[photo]).read_bytes()
+    facts: dict[Picture, Json] = {}
+    for image_id, (number, photo) in enumerate(pictures, start=3 * LINES):
+        page = pages[number]
+        jpeg = (images / page.folder / page.files[photo]).read_bytes()
         lines.append(f"{image_id}\t".encode() + base64.b64encode(jpeg) + b"\n")
-        starts.append(f"{end}\n")
-        end += len(lines[-1])
-        facts[page, photo] = _fact(pages[page], photo, image_id, edition.seed)
-    rows = [_row(item, facts) for item in items]
+        title, caption = photo_caption(page, photo, edition.seed)
+        address = f"https://field-guide.invalid/{title.replace(' ', '_')}"
+        words = {"title": title, "caption": caption, "url": address, "imgUrl": f"{address}.jpg"}
+        facts[number, photo] = {"image_id": image_id, **words}
+    starts = accumulate(map(len, lines[:-1]), initial=0)
     write_file(target / "imgs.tsv", b"".join(lines))
-    write_file(target / "imgs.lineidx", "".join(starts))
+    write_file(target / "imgs.lineidx", "".join(f"{start}\n" for start in starts))
+    rows = [_row(item, facts) for item in items]
     by_guid = {row["Guid"]: row for row in rows}
     write_file(target / "WebQA_train_val.json", json.dumps(by_guid, indent=1))
 
 
-def _fact(page: SpeciesPlan, number: int, image_id: int, seed: str) -> dict[str, object]:
-    title, caption = photo_caption(page, number, seed)
-    address = f"https://field-guide.invalid/{title.replace(' ', '_')}"
-    return {
-        "image_id": image_id,
-        "title": title,
-        "caption": caption,
-        "url": address,
-        "imgUrl": f"{address}.jpg",
-    }
-
-
-def _row(item: WebQAItem, facts: dict[Picture, dict[str, object]]) -> dict[str, object]:
+def _row(item: WebQAItem, facts: dict[Picture, Json]) -> Json:
     name = item.page.species.scientific_name
     guid = hashlib.sha256(f"{name} {item.question.text}".encode()).hexdigest()[:32]
     return {

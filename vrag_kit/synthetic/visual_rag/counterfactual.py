@@ -8,8 +8,7 @@ Only a drawn guide can be drawn again; photographs cannot.
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -21,21 +20,17 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import gt_clue
 from vrag_kit.generation.contexts import CONTRADICTION, Others
 from vrag_kit.synthetic.editions import DRAWN, VERSION, Source
+from vrag_kit.synthetic.visual_rag import questions
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, plan_species, species_slots
-from vrag_kit.synthetic.visual_rag.questions import (
-    Question,
-    askable_traits,
-    hidden_parts,
-    make_question,
+from vrag_kit.synthetic.world.photographs import (
+    View,
+    draw_photograph,
+    encode_jpeg,
+    hidden_part,
+    numbered_species,
 )
-from vrag_kit.synthetic.world.organisms import KINDS
-from vrag_kit.synthetic.world.photographs import numbered_species
-from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Appearance, Species, stream
-from vrag_kit.synthetic.world.views import View, draw_photograph, encode_jpeg
+from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Species, stream
 from vrag_kit.types import Benchmark, Context, Document, Query
-
-_PLANNING = threading.Lock()
-"""Held while a page is planned, so that threads that draw its pictures plan it once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,18 +51,9 @@ class CounterfactualImage:
 
     @property
     def view(self) -> View:
-        """That of the guide's photograph; raises `VragError` where the guide has none of
-        that name.
-        """
+        """That of the guide's photograph."""
         folder, file = self.photo.split("/", 1)
-        with _PLANNING:
-            views = _views(self.edition, int(folder[:5]))
-        if file not in views:
-            raise VragError(
-                f"{self.where}: the {self.edition} Field Guide has no photograph {self.photo!r}, so"
-                " it cannot be drawn again. Open the guide as it was drawn."
-            )
-        return views[file]
+        return _views(self.edition, int(folder[:5]))[file]
 
     @property
     def stamp(self) -> str:
@@ -94,27 +80,27 @@ def counterfactual_benchmark(guide: Source, benchmark: Benchmark, *, seed: int =
     has. Wording, pose, background, light and noise are the same. Raises `VragError` for
     data that are not drawn, or not by this code.
     """
-    if isinstance(guide, str) and guide in DRAWN:
-        edition = DRAWN[guide]
-    else:
+    if not isinstance(guide, str) or guide not in DRAWN:
         raise VragError(
             f"evidence can be swapped only in a drawn world; found {guide!r}, expected one of"
             f" {', '.join(map(repr, DRAWN))}."
         )
+    edition = DRAWN[guide]
     queries, qrels = dict(benchmark.queries), dict(benchmark.qrels)
     drawn: dict[str, Document] = {}
     for query_id, query in benchmark.queries.items():
         own, question = _found(edition, query)
         species = _otherwise(own, question, stream("swap", seed, query_id))
-        part = next(p for p in KINDS[species.kind].hidden if p.name == question.part)
-        queries[query_id] = replace(
-            query, answers=make_question(species, part, question.asks).answers
-        )
+        part = hidden_part(species, question.part)
+        assert part
+        answers = questions.make_question(species, part, question.asks).answers
+        queries[query_id] = replace(query, answers=answers)
         again = _clues_again(benchmark, query_id, species, edition)
         drawn |= {document.doc_id: document for document in again.values()}
-        names = {old: document.doc_id for old, document in again.items()}
-        labels = benchmark.qrels[query_id]
-        qrels[query_id] = {names.get(doc_id, doc_id): label for doc_id, label in labels.items()}
+        labels = benchmark.qrels[query_id].items()
+        qrels[query_id] = {
+            again[doc_id].doc_id if doc_id in again else doc_id: label for doc_id, label in labels
+        }
     named = f"{benchmark.fingerprint}/swapped/{seed}"
     return replace(
         benchmark,
@@ -172,44 +158,34 @@ def _views(edition: str, index: int) -> Mapping[str, View]:
     return {file: photo.view for file, photo in zip(page.files, page.photos, strict=True)}
 
 
-def _found(edition: str, query: Query) -> tuple[Species, Question]:
+def _found(edition: str, query: Query) -> tuple[Species, questions.Question]:
     """The species that a query asks about, and its question."""
-    folder = str(query.metadata.get("folder", ""))
     for slot in species_slots(EDITIONS[edition]):
-        if not folder.startswith(f"{slot.place:05d}_"):
-            continue
         species = numbered_species(EDITIONS[edition].seed, slot.kind, slot.number)
-        if not folder.endswith(f"_{species.genus}_{species.epithet}"):
+        if species.scientific_name != query.entity:
             continue
-        for question in _questions(species):
-            if question.text == query.text:
-                return species, question
+        for part in questions.hidden_parts(species):
+            for asks in questions.askable_traits(species, part):
+                question = questions.make_question(species, part, asks)
+                if question.text == query.text:
+                    return species, question
     raise VragError(
         f"query {query.query_id!r} is none of the {edition} Field Guide; its clues cannot be"
         " drawn again. Open the guide that the questions are from, by its name."
     )
 
 
-def _questions(species: Species) -> Iterator[Question]:
-    """All that can be asked about a species."""
-    for part in hidden_parts(species):
-        for asks in askable_traits(species, part):
-            yield make_question(species, part, asks)
-
-
-def _otherwise(species: Species, question: Question, rng: np.random.Generator) -> Species:
+def _otherwise(species: Species, question: questions.Question, rng: np.random.Generator) -> Species:
     """The species with another look of the asked part."""
     look, outside = species.hidden[question.part], species.outside
     seen = (look.color, look.second, outside.color, outside.second)
     if question.asks == "pattern":
         new = replace(look, pattern=_other(PATTERNS, (look.pattern, outside.pattern), rng))
     else:
-        color = _other(COLORS, seen, rng)
-        new = replace(look, color=color)
-        if question.asks == "colors":
-            new = replace(new, second=_other(COLORS, (*seen, color), rng))
-    hidden: dict[str, Appearance] = {**species.hidden, question.part: new}
-    return replace(species, hidden=hidden)
+        new = replace(look, color=_other(COLORS, seen, rng))
+    if question.asks == "colors":
+        new = replace(new, second=_other(COLORS, (*seen, new.color), rng))
+    return replace(species, hidden={**species.hidden, question.part: new})
 
 
 def _other(values: Iterable[str], taken: Sequence[str], rng: np.random.Generator) -> str:

@@ -28,27 +28,30 @@ from vrag_kit.processes import available_cores, worker_pool
 from vrag_kit.synthetic.editions import generate_once
 from vrag_kit.synthetic.visual_rag.articles import write_species_texts
 from vrag_kit.synthetic.visual_rag.captions import write_webqa
-from vrag_kit.synthetic.visual_rag.pages import EDITIONS, generate_species, species_slots
-from vrag_kit.synthetic.visual_rag.plates import draw_plates, slots_with_plates
+from vrag_kit.synthetic.visual_rag.pages import (
+    EDITIONS,
+    draw_plates,
+    generate_species,
+    slots_with_plates,
+    species_slots,
+)
 
 
-def generate_field_guide(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:
+def generate_field_guide(edition: str, folder: Path | str) -> Path:
     """Generate an edition ("full" or "small") in `folder` unless it exists; returns the folder.
-
-    `workers` processes draw at once (default: one a core). Raises as `generate_once` does.
+    Raises as `generate_once` does.
     """
-    draw = partial(_draw, edition, workers or available_cores())
     outputs = ("images", "images24")
-    return generate_once("field-guide", edition, EDITIONS, folder, draw, outputs)
+    return generate_once("field-guide", edition, EDITIONS, folder, _draw, outputs)
 
 
-def _draw(edition: str, workers: int, folder: Path) -> None:
+def _draw(edition: str, folder: Path) -> None:
     size, with_plates = EDITIONS[edition], slots_with_plates(edition)
     slots = species_slots(size)
     images, plates = folder / "images", folder / "images24"
     images.mkdir(exist_ok=True)
     plates.mkdir(exist_ok=True)
-    with worker_pool(workers) as pool:
+    with worker_pool(available_cores()) as pool:
         drawn = pool.map(partial(generate_species, size, images), slots)
         rows = list(track(drawn, f"drawing the Field Guide ({edition})", len(slots), "species"))
         plated = pool.map(partial(draw_plates, edition, plates), with_plates)

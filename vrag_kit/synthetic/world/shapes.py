@@ -50,14 +50,19 @@ def polygon(corners: str) -> Points:
     return np.array([corner.split() for corner in corners.split(",")], dtype=float)
 
 
+def rotation(angle: float) -> np.ndarray:
+    """Matrix that turns columns of points by `angle` radians, shape (2, 2)."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s], [s, c]])
+
+
 def smooth(points: Sequence[Sequence[float]] | Points, rounds: int = 2) -> Points:
     """Round the corners of a closed outline by `rounds` of Chaikin's corner cutting."""
     p = np.asarray(points, dtype=float)
     for _ in range(rounds):
         following = np.concatenate([p[1:], p[:1]])
-        early = 0.75 * p + 0.25 * following
-        late = 0.25 * p + 0.75 * following
-        p = np.stack([early, late], axis=1).reshape(-1, 2)
+        cut = [0.75 * p + 0.25 * following, 0.25 * p + 0.75 * following]
+        p = np.stack(cut, axis=1).reshape(-1, 2)
     return p
 
 
@@ -79,11 +84,7 @@ def transformed(
 ) -> list[Shape]:
     """Every shape with its points mapped by `points @ matrix.T + offset`."""
     shift = np.asarray(offset, dtype=float)
-    moved = []
-    for shape in shapes:
-        points = shape.points @ matrix.T + shift
-        moved.append(Shape(points, shape.color, shape.part, shape.alpha))
-    return moved
+    return [replace(shape, points=shape.points @ matrix.T + shift) for shape in shapes]
 
 
 def shaded(
@@ -93,16 +94,9 @@ def shaded(
     part.
     """
     centre = points.mean(axis=0)
-    return [
-        Shape(points, darker(color, 0.72), part),
-        Shape(shrink_toward(points, centre, 0.93), color, part),
-        Shape(
-            shrink_toward(points, centre + np.asarray(lit), 0.55),
-            lighter(color, 0.25),
-            part,
-            alpha=70,
-        ),
-    ]
+    inner, bright = shrink_toward(points, centre, 0.93), centre + np.asarray(lit)
+    light = Shape(shrink_toward(points, bright, 0.55), lighter(color, 0.25), part, alpha=70)
+    return [Shape(points, darker(color, 0.72), part), Shape(inner, color, part), light]
 
 
 def darker(color: Color, share: float) -> Color:
@@ -172,8 +166,5 @@ def visible_shares(shapes: Iterable[Shape], resolution: int = 96) -> dict[str, f
     """
     labels, label_of = part_map(shapes, resolution)
     counts = labels.histogram()
-    return {
-        part: counts[label] / resolution**2
-        for part, label in label_of.items()
-        if part and counts[label]
-    }
+    shown = [part for part, label in label_of.items() if part and counts[label]]
+    return {part: counts[label_of[part]] / resolution**2 for part in shown}

@@ -17,19 +17,25 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-COLORS: dict[str, Color] = {
-    "red": (196, 40, 38),
-    "orange": (236, 132, 28),
-    "yellow": (243, 211, 56),
-    "green": (74, 145, 62),
-    "blue": (48, 98, 190),
-    "purple": (124, 62, 156),
-    "pink": (236, 142, 172),
-    "white": (242, 240, 232),
-    "black": (34, 32, 36),
-    "brown": (122, 80, 46),
-    "gray": (140, 142, 144),
+_COLORS: dict[str, tuple[Color, str, str]] = {
+    "red": ((196, 40, 38), "Scarlet", "R"),
+    "orange": ((236, 132, 28), "Amber", "O"),
+    "yellow": ((243, 211, 56), "Saffron", "Y"),
+    "green": ((74, 145, 62), "Mossy", "G"),
+    "blue": ((48, 98, 190), "Azure", "B"),
+    "purple": ((124, 62, 156), "Plum", "P"),
+    "pink": ((236, 142, 172), "Rosy", "K"),
+    "white": ((242, 240, 232), "Pale", "W"),
+    "black": ((34, 32, 36), "Sable", "C"),
+    "brown": ((122, 80, 46), "Russet", "D"),
+    "gray": ((140, 142, 144), "Ashen", "A"),
 }
+COLORS = {name: shade for name, (shade, _, _) in _COLORS.items()}
+"""Name → sRGB."""
+COLOR_WORDS = {name: word for name, (_, word, _) in _COLORS.items()}
+"""Name → its word in a species' common name."""
+COLOR_CODES = {name: code for name, (_, _, code) in _COLORS.items()}
+"""Name → the letter on a chip: A ash gray, C coal black, D dun brown, K pink."""
 SPELLINGS: dict[str, tuple[str, ...]] = {  # accepted answers, best first
     "purple": ("purple", "violet"),
     "gray": ("gray", "grey"),
@@ -40,19 +46,6 @@ SPELLINGS: dict[str, tuple[str, ...]] = {  # accepted answers, best first
     "plain": ("plain", "no pattern", "uniform"),
 }
 PATTERNS = ("plain", "spotted", "banded", "bordered")
-COLOR_WORDS = {
-    "red": "Scarlet",
-    "orange": "Amber",
-    "yellow": "Saffron",
-    "green": "Mossy",
-    "blue": "Azure",
-    "purple": "Plum",
-    "pink": "Rosy",
-    "white": "Pale",
-    "black": "Sable",
-    "brown": "Russet",
-    "gray": "Ashen",
-}
 PATTERN_WORDS = {"plain": "", "spotted": "Freckled ", "banded": "Girdled ", "bordered": "Hemmed "}
 _PLACES = words("""
     Fen Heath Lantern Willow Marsh Tansy Hollow Ridge Dune Harbor Orchard Cinder Juniper

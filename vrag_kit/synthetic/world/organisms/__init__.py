@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vrag_kit.synthetic.world.organisms import bird, fish, flower, lizard, moth, mushroom
+from vrag_kit.synthetic.world.organisms import animals, plants
 from vrag_kit.synthetic.world.shapes import Shape
 from vrag_kit.synthetic.world.traits import Species
 
@@ -35,14 +35,18 @@ class OrganismKind:
     lineage: tuple[str, ...]  # kingdom, phylum, class, order, family: as its folders begin
     scene: str  # a key of views.SCENES: where it lives
     outside: str  # what one calls the part that every usual view shows
-    outside_pose: str  # the pose that shows it best
-    resting: tuple[str, ...]  # poses that show no hidden part
+    resting: tuple[str, ...]  # poses that show no hidden part; the last shows the outside best
     hidden: tuple[HiddenPart, HiddenPart]
     turn: float  # largest rotation in a view, radians
     draw: Callable[[Species, str, float], list[Shape]]
     """(species, pose, openness in [0, 1]) → shapes from back to front, spanning about 1
     around (0, 0).
     """
+
+    @property
+    def outside_pose(self) -> str:
+        """The pose that shows the outside best."""
+        return self.resting[-1]
 
 
 _MOTH = OrganismKind(
@@ -51,7 +55,6 @@ _MOTH = OrganismKind(
     lineage=("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Lanternidae"),
     scene="foliage",
     outside="forewings",
-    outside_pose="rest",
     resting=("rest",),
     hidden=(
         HiddenPart("hindwings", "spread", "which are usually covered by the forewings"),
@@ -62,7 +65,7 @@ _MOTH = OrganismKind(
         ),
     ),
     turn=np.pi,
-    draw=moth.draw,
+    draw=animals.draw_moth,
 )
 _BIRD = OrganismKind(
     name="bird",
@@ -70,31 +73,24 @@ _BIRD = OrganismKind(
     lineage=("Animalia", "Chordata", "Aves", "Passeriformes", "Fenlarkidae"),
     scene="sky",
     outside="folded wings",
-    outside_pose="perched",
     resting=("perched",),
     hidden=(
         HiddenPart("inside of the bill", "gaping", "which shows only when the bill is wide open"),
         HiddenPart(
-            "undersides of the wings",
-            "wings raised",
-            "which are hidden while the wings are folded",
+            "undersides of the wings", "wings raised", "which are hidden while the wings are folded"
         ),
     ),
     turn=0.35,
-    draw=bird.draw,
+    draw=animals.draw_bird,
 )
-_LEAF_UNDERSIDES = HiddenPart(
-    "undersides of the leaves",
-    "windblown",
-    "which show only when the wind turns the leaves",
-)
+_WIND = "which show only when the wind turns the leaves"
+_LEAF_UNDERSIDES = HiddenPart("undersides of the leaves", "windblown", _WIND)
 _FLOWER = OrganismKind(
     name="flower",
     noun="Bellflower",
     lineage=("Plantae", "Tracheophyta", "Magnoliopsida", "Asterales", "Lanternaceae"),
     scene="meadow",
     outside="petals",
-    outside_pose="side",
     resting=("side",),
     hidden=(
         HiddenPart(
@@ -103,7 +99,7 @@ _FLOWER = OrganismKind(
         _LEAF_UNDERSIDES,
     ),
     turn=0.5,
-    draw=flower.draw,
+    draw=plants.draw_flower,
 )
 _MUSHROOM = OrganismKind(
     name="mushroom",
@@ -111,14 +107,13 @@ _MUSHROOM = OrganismKind(
     lineage=("Fungi", "Basidiomycota", "Agaricomycetes", "Agaricales", "Emberellaceae"),
     scene="forest",
     outside="cap",
-    outside_pose="side",
     resting=("side",),
     hidden=(
         HiddenPart("gills", "from below", "which are hidden beneath the cap"),
         HiddenPart("flesh", "cut", "which shows only when the cap is cut open"),
     ),
     turn=0.4,
-    draw=mushroom.draw,
+    draw=plants.draw_mushroom,
 )
 _FISH = OrganismKind(
     name="fish",
@@ -126,7 +121,6 @@ _FISH = OrganismKind(
     lineage=("Animalia", "Chordata", "Actinopterygii", "Perciformes", "Brooklinidae"),
     scene="water",
     outside="flanks",
-    outside_pose="side",
     resting=("side",),
     hidden=(
         HiddenPart("dorsal fin", "fin raised", "which is folded down most of the time"),
@@ -135,7 +129,7 @@ _FISH = OrganismKind(
         ),
     ),
     turn=0.5,
-    draw=fish.draw,
+    draw=animals.draw_fish,
 )
 _LIZARD = OrganismKind(
     name="lizard",
@@ -143,14 +137,13 @@ _LIZARD = OrganismKind(
     lineage=("Animalia", "Chordata", "Reptilia", "Squamata", "Cinderidae"),
     scene="rock",
     outside="back",
-    outside_pose="above",
     resting=("side", "above"),
     hidden=(
         HiddenPart("throat fan", "display", "which is folded away except in display"),
         HiddenPart("belly", "below", "which can be seen only from below"),
     ),
     turn=np.pi / 4,
-    draw=lizard.draw,
+    draw=animals.draw_lizard,
 )
 _KINDS = (_MOTH, _BIRD, _FLOWER, _MUSHROOM, _FISH, _LIZARD)
 KINDS: dict[str, OrganismKind] = {kind.name: kind for kind in _KINDS}
