@@ -245,7 +245,7 @@ def catch_load_errors(owner: str, expected: str) -> Iterator[None]:
     except (VragError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # safetensors raises its own class for a damaged file
-        words = (str(error).strip() or type(error).__name__).splitlines()[0]
+        words = " ".join(str(error).split())[:300] or type(error).__name__
         raise VragError(f"{owner} cannot be loaded: {words} Expected {expected}.") from error
     finally:
         noisy.setLevel(level)

@@ -76,13 +76,13 @@ def write_file(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 
 @contextmanager
-def lock_folder(folder: Path, work: str) -> Iterator[None]:
-    """Create and lock `folder`; while another process holds it, print that and wait.
+def lock_folder(folder: Path, work: str, *, name: str = ".lock") -> Iterator[None]:
+    """Create `folder` and lock the file `name` in it; wait while another process holds it.
 
-    `work` is what the other process does ("waiting: another process is drawing in …").
+    A wait is printed: "waiting: another process is {work} in {folder}".
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock")
+    lock = FileLock(folder / name)
     try:
         lock.acquire(timeout=0.5)
     except Timeout:

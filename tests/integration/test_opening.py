@@ -101,7 +101,7 @@ def test_a_query_is_taken_by_its_number(files: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("open_it", "source", "words"),
     [
-        (open_benchmark, {"name": "x"}, "annotations is missing"),
+        (open_benchmark, {"name": "x"}, "annotations is None"),
         (open_benchmark, 3, "a mapping with annotations, image_root, name"),
         (open_multi_turn, "", "'field-guide-crag-mm'"),
         (open_webqa, {"annotations": "a", "images": "b", "name": 3}, "name is 3"),

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
-import shutil
 import subprocess
 import sys
-import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import factories
-import numpy as np
 import pytest
 import tiny_retrievers as tiny
 from retrieval_data import refused
 from tiny_retrievers import entry
 
-from vrag_kit.retrieval import search_all, search_one
-from vrag_kit.retrieval.encoders import checkpoint as checkpoint_module
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.retrieval import search_one
 from vrag_kit.types import Benchmark, Document, Query
 
 SHIPPED = "vrag_kit/synthetic/weights/field-guide-clip-32"
@@ -54,19 +50,16 @@ from vrag_kit.retrieval import search_all
 annotations, images, cache, retriever, heavy = sys.argv[1:]
 geese = load_visual_rag(annotations, images, name="geese")
 (run,) = search_all(geese, [retriever], k=3, cache_dir=cache).values()
-print("run:", dict(run.dtypes), [score.hex() for score in run["score"]], run.to_json())
+print("run:", [score.hex() for score in run["score"]], run.to_json())
 print("loaded:", *[name for name in heavy.split() if name in sys.modules])
 """
     data = [write_annotations({}), tree, tmp_path / "cache", SHIPPED, " ".join(HEAVY)]
+    geese = load_visual_rag(data[0], tree, name="geese")
+    run = search_one(geese, SHIPPED, k=3, cache_dir=tmp_path / "cache")
     command = [sys.executable, "-c", script, *data]
-    first, second = (
-        subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-        for _ in range(2)
-    )
-    assert "loaded: torch" in first[-1]
-    assert second[-1].strip() == "loaded:"
-    assert first[-2].startswith("run:")
-    assert first[-2] == second[-2]
+    again = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    scores = [score.hex() for score in run["score"]]
+    assert again.splitlines()[-2:] == [f"run: {scores} {run.to_json()}", "loaded:"]
 
 
 @pytest.mark.slow
@@ -80,7 +73,6 @@ def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
         (asked, "clip", {}, 2),
         (asked, "clip", {}, 3),
         (asked, "clip", {"query_prompt": "a photo of {text}"}, 2),
-        (asked, "clip", {"query": "image"}, 2),
         (asked, "siglip", {}, 2),
         (replace(asked, queries=reworded), "clip", {}, 2),
         (replace(asked, queries={last.query_id: last}), "clip", {}, 2),
@@ -97,35 +89,12 @@ def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
         assert before.equals(after)
 
 
-def test_one_encoder_is_in_memory_at_a_time_and_names_differ(
-    asked: Benchmark, retrievers_made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    alive: list[weakref.ref[Any]] = []
-    load_model = checkpoint_module._load
-
-    def load(checkpoint: Any) -> Any:
-        gc.collect()  # a cycle is no reference that we hold
-        assert not any(reference() for reference in alive)
-        model = load_model(checkpoint)
-        alive.append(weakref.ref(model))
-        return model
-
-    monkeypatch.setattr(checkpoint_module, "_load", load)
-    clip = {"model": str(retrievers_made / "clip"), "query_prompt": "a photo of {text}"}
-    runs = search_all(asked, [clip, SHIPPED], k=4, cache_dir=tmp_path / "both")
-    assert list(runs) == ["clip", "field-guide-clip-32"]
-    assert len(alive) == 2
-    assert search_one(asked, clip, k=4, cache_dir=tmp_path / "one").equals(runs["clip"])
-    twice = [str(retrievers_made / "clip")] * 2
-    refused(lambda: search_all(asked, twice, k=4, cache_dir=tmp_path), "two retrievers", "'clip'")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["clip", "open_clip", "qwen2_vl"])
+@pytest.mark.parametrize("family", ["clip", "qwen2_vl"])
 def test_documents_are_embedded_once_for_all_parts_of_a_question(
     family: str, asked: Benchmark, retrievers_made: Path, tmp_path: Path, capsys: Output
 ) -> None:
-    own = {"model": SHIPPED} if family == "open_clip" else entry(retrievers_made, family)
+    own = entry(retrievers_made, family)
     prompts = {"image": "<|image_pad|> Find this.", "both": "<|image_pad|> Find this: {text}"}
     runs = {}
     for place, part in enumerate(["image", "both", "text"]):
@@ -141,7 +110,7 @@ def test_documents_are_embedded_once_for_all_parts_of_a_question(
     assert len(list((tmp_path / "all").glob("*/shard-*.json.gz"))) == 1
 
 
-def test_a_changed_image_or_checkpoint_is_searched_again(
+def test_a_touched_image_and_a_changed_checkpoint_are_searched_again(
     asked: Benchmark, copy_retriever: Callable[[str], Path], tmp_path: Path, capsys: Output
 ) -> None:
     folder = copy_retriever("clip")
@@ -152,6 +121,7 @@ def test_a_changed_image_or_checkpoint_is_searched_again(
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
     again = search_one(asked, told, k=4, cache_dir=tmp_path)
     assert list(again["doc_id"]) == list(found["doc_id"])
+    assert "3 from disk, 1 new" in capsys.readouterr().out
     tiny.edit_weights(folder / "model.safetensors", lambda state: state["logit_scale"].add_(1))
     search_one(asked, told, k=4, cache_dir=tmp_path)
     assert not reads(capsys)
@@ -166,23 +136,11 @@ def test_a_damaged_run_is_made_again(
     (stored,) = tmp_path.glob("clip-*/runs/*.json.gz")
     content = stored.read_bytes()
     flipped = bytes([*content[:-12], content[-12] ^ 1, *content[-11:]])
-    for damage in (b"", b"[]", content[:-10], flipped):
+    for damage in (b"", flipped):
         stored.write_bytes(damage)
         for again in (False, True):
             assert search_one(asked, clip, k=2, cache_dir=tmp_path).equals(found)
             assert reads(capsys) == again
-
-
-def test_damaged_vectors_of_questions_images_are_encoded_again(
-    asked: Benchmark, tmp_path: Path, capsys: Output
-) -> None:
-    told = {"model": SHIPPED, "query": "image"}
-    before = search_one(asked, told, k=4, cache_dir=tmp_path)
-    (vectors,) = tmp_path.glob("*/queries-*/shard-*.npy")
-    shutil.rmtree(vectors.parents[1] / "runs")
-    np.save(vectors, np.load(vectors)[::-1])
-    assert search_one(asked, told, k=4, cache_dir=tmp_path).equals(before)
-    assert f"{vectors}: damaged shard" in capsys.readouterr().out
 
 
 def test_a_changed_library_version_is_logged_once_and_vectors_are_reused(
@@ -200,9 +158,6 @@ def test_a_changed_library_version_is_logged_once_and_vectors_are_reused(
         output = "".join(capsys.readouterr())
         assert "4 from disk, 0 new" in output
         assert ("transformers 4.0 → " in output) == logged
-    manifest.write_text("{", encoding="utf-8")
-    search_one(asked, clip, k=1, cache_dir=tmp_path)
-    assert json.loads(manifest.read_text(encoding="utf-8"))["encoder"] == "clip"
 
 
 def test_a_question_without_its_image_is_named_though_the_search_is_stored(

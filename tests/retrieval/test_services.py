@@ -95,8 +95,6 @@ def test_what_no_service_answers_is_refused_and_its_fingerprint_covers_the_docum
 ) -> None:
     service, asked = make(small), small.queries()
     bare = Query(query_id="bare", text=" ")
-    refused(lambda: service.search(asked, 0), service.name, "k is 0")
-    refused(lambda: service.search([asked[0], asked[0]], 1), "two queries 'q0'")
     refused(lambda: service.search([asked[0], bare], 1), f"'bare' has no {service.modality}")
     assert make(small).fingerprint == service.fingerprint
     unknown = make is ALL["regions"]  # its regions are unknown
@@ -104,18 +102,12 @@ def test_what_no_service_answers_is_refused_and_its_fingerprint_covers_the_docum
     assert (make(small.without_first()).fingerprint == service.fingerprint) == unknown
 
 
-def test_no_two_indexes_share_a_fingerprint(small: Small) -> None:
-    prints = [make(small).fingerprint for name, make in ALL.items() if "cached" not in name]
-    assert len(set(prints)) == len(prints)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("k", [1, 3, 7])
 @pytest.mark.parametrize("alike", ALIKE.values(), ids=ALIKE)
 def test_services_over_the_same_vectors_return_equal_runs(
-    alike: dict[str, Make], k: int, small: Small
+    alike: dict[str, Make], small: Small
 ) -> None:
-    first, *others = [make(small).search(small.queries(), k) for make in alike.values()]
+    first, *others = [make(small).search(small.queries(), 3) for make in alike.values()]
     assert len(first)
     for run in others:
         assert run.drop(columns="score").equals(first.drop(columns="score"))
@@ -167,15 +159,13 @@ def test_hits_are_cut_to_k_chunks_before_pages_are_made_unique(small: Small) -> 
     assert list(service.search(asked, 3)["doc_id"]) == ["twice", "other"]
 
 
-def test_an_empty_page_an_empty_index_and_a_query_side_of_another_part_are_refused(
+def test_an_empty_page_and_a_query_side_of_another_part_are_refused(
     small: Small,
 ) -> None:
     empty = {"p": Document(doc_id="p", text=" ", metadata={"page_name": "", "page_result": None})}
     for entry in ("bm25", "words", small.bert):
-        make = partial(text_service, chunks=page_chunks)
-        refused(partial(make, empty, entry, small.cache), "'p' is empty")
-        refused(partial(make, {}, entry, small.cache), "no documents to search")
-    refused(partial(image_service, {}, small.clip, small.cache), "no documents to search")
+        make = partial(text_service, empty, entry, small.cache, chunks=page_chunks)
+        refused(make, "'p' is empty")
     asking = {"model": small.clip, "query": "text"}
     refused(partial(image_service, small.entries, asking, small.cache), "'text'", "'image'")
 
@@ -241,24 +231,6 @@ def test_the_same_pixels_in_another_file_are_the_same_question(
     assert searched == [1, 1]
 
 
-def test_an_interruption_loses_the_results_of_at_most_64_queries(
-    small: Small, tmp_path: Path
-) -> None:
-    service, searched = pages(small)
-    queries = [Query(query_id=f"{number}", text=f"owl {number}") for number in range(150)]
-
-    def fail_at_the_third(queries: Sequence[Query], k: int) -> pd.DataFrame:
-        if len(searched) == 2:
-            raise KeyboardInterrupt
-        return service.search(queries, k)
-
-    with pytest.raises(KeyboardInterrupt):
-        cached_service(replace(service, ranker=fail_at_the_third), tmp_path).search(queries, 3)
-    run = cached_service(service, tmp_path).search(queries, 3)
-    assert searched == [64, 64, 22]
-    assert run.equals(service.search(queries, 3))
-
-
 def test_a_removed_cache_is_made_again_and_a_damaged_one_is_named(
     small: Small, tmp_path: Path
 ) -> None:
@@ -312,8 +284,6 @@ def test_a_crop_holds_the_pixels_of_its_region_and_is_another_image(collage: Que
     assert crop.stamp not in (collage.image.stamp, Crop(collage.image, LEFT).stamp)
     assert crop.data().startswith(b"\x89PNG")
     assert Crop(collage.image, (-1.0, 0.5, 2.0, 7.0)).open().size == (160, 32)
-    for box in [(0.5, 0.0, 0.5, 1.0), (0.6, 0.0, 0.4, 1.0), (1.2, 0.0, 1.4, 1.0)]:
-        refused(Crop(collage.image, box).open, "collage.png", "the region holds no pixel")
 
 
 def test_results_of_each_crop_are_cached_and_those_of_all_regions_are_not(
@@ -334,8 +304,6 @@ def test_marked_regions_are_pixels_of_the_size_that_they_were_marked_in(collage:
         assert annotated_region(marked) == [RIGHT]
     assert annotated_region(replace(collage, metadata={"region": [100, 24, 160, 64]})) == [RIGHT]
     assert annotated_region(collage) == []
-    for wrong in ([1, 2, 3], "left", [1, 2, 3, None]):
-        refused(partial(annotated_region, replace(collage, metadata={"region": wrong})), "'c'")
 
 
 def test_a_margin_widens_a_region_on_each_side_as_far_as_the_image_goes(
@@ -350,8 +318,3 @@ def test_a_margin_widens_a_region_on_each_side_as_far_as_the_image_goes(
         own = with_regions(service, lambda query, box=expected: [box])
         assert run.search([collage], 4).equals(own.search([collage], 4))
         assert run.name == f"{own.name}-and-0.5"
-    for margin in (-0.1, float("nan"), float("inf")):
-        widen = partial(with_regions, service, annotated_region, margin=margin)
-        refused(widen, "margin is", "share of a region")
-    by_words = partial(with_regions, WORDS["bm25"](small), annotated_region)
-    refused(by_words, "bm25", "no regions")

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import factories
 import numpy as np
 import pytest
 from tiny_retrievers import QUESTIONS, embed, entry, queries
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import embed_documents, load_encoder, search_all
+from vrag_kit.retrieval import embed_documents, load_encoder
 from vrag_kit.retrieval.encoders.base import Encoder
-from vrag_kit.types import Document, Query
+from vrag_kit.types import Document
 
 
 def texts(*words: str) -> list[Document]:
@@ -42,13 +41,6 @@ def test_a_text_is_the_same_vector_as_document_and_as_question_and_among_images(
     np.testing.assert_allclose(mixed[[0, 3, 5]], alone[:3], atol=1e-6)
 
 
-def test_a_query_prompt_is_not_put_around_documents(retrievers_made: Path) -> None:
-    prompted = load_encoder(entry(retrievers_made, "clip", query_prompt="a photo of {text}"))
-    plain = load_encoder(entry(retrievers_made, "clip"))
-    found = embed(prompted, texts(*QUESTIONS))
-    np.testing.assert_array_equal(found, plain.encode_queries(queries()))
-
-
 def test_an_encoder_of_images_alone_refuses_a_text(retrievers_made: Path) -> None:
     with pytest.raises(VragError, match=r"'t0'.* qwen2_vl"):
         load_encoder(entry(retrievers_made, "qwen2_vl")).prepare(texts("a goose")[0])
@@ -68,15 +60,3 @@ def test_an_image_and_its_caption_are_cached_side_by_side_under_one_name(
     assert not np.allclose(first, second)
     np.testing.assert_array_equal(first, third)
     np.testing.assert_array_equal(second, fourth)
-
-
-def test_a_search_of_texts_finds_the_one_that_says_what_is_asked(
-    checkpoint: Callable[..., Path], tmp_path: Path
-) -> None:
-    known = texts("a red moth", "a goose with black feet", "the white belly of a fish")
-    asked = [Query(query_id=each.doc_id, text=each.text or "") for each in known]
-    same = factories.benchmark(asked, known)
-    (run,) = search_all(same, [str(checkpoint())], k=3, cache_dir=tmp_path).values()
-    best = run[run["rank"] == 1]
-    assert list(best["doc_id"]) == list(best["query_id"]) == ["t0", "t1", "t2"]
-    assert best["score"].to_numpy() == pytest.approx(1.0, abs=1e-5)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from commands import P, said
 from conftest import ROOT
@@ -16,7 +14,6 @@ from own_project import notebook
 from sleeping_encoder import searching
 
 from vrag_kit.retrieval import embed_documents, load_encoder
-from vrag_kit.runner.embed import corpora_to_embed
 from vrag_kit.types import Document
 
 TOTAL = 700
@@ -43,54 +40,32 @@ def embed(file: Path, *options: str) -> str:
 
 
 def counted(told: str) -> tuple[int, ...]:
-    """(there, of how many, stale, of other documents)."""
-    found = re.search(r"([\d,]+) of ([\d,]+) documents; ([\d,]+) stale, ([\d,]+) of other", told)
+    """(there, of how many, other vectors)."""
+    found = re.search(r"([\d,]+) of ([\d,]+) documents; ([\d,]+) other", told)
     assert found, told
     return tuple(int(number.replace(",", "")) for number in found.groups())
 
 
 @pytest.mark.slow
 def test_parts_fill_what_the_status_tells(file: Path) -> None:
-    assert counted(embed(file, "--status")) == (0, TOTAL, 0, 0)
+    assert counted(embed(file, "--status")) == (0, TOTAL, 0)
     for part, there in (("1/4", 200), ("3/4", 400), ("2/2", TOTAL), ("1/1", TOTAL)):
         embed(file, "--part", part)
-        assert counted(embed(file, "--status")) == (there, TOTAL, 0, 0)
+        assert counted(embed(file, "--status")) == (there, TOTAL, 0)
     assert " 0 new" in embed(file)
     told = " ".join(embed(file, "--part", "5/6").split())
     assert "part 5/6: 0 from disk, 0 new (there are 4 shards)" in told
 
 
-def test_stale_vectors_those_of_others_and_those_that_nobody_reads_are_told_apart(
-    file: Path,
-) -> None:
+def test_other_vectors_are_counted_and_other_folders_are_listed(file: Path) -> None:
     embed(file)
     encoder = load_encoder("mine:Slow")
     more = [Document(doc_id=f"other/{i}", text=str(i)) for i in range(3)]
     embed_documents(encoder, more, Path("kept"))
-    assert counted(embed(file, "--status")) == (TOTAL, TOTAL, 0, 3)
-    (corpus,) = corpora_to_embed(file, ())
-    was = [Document(doc_id=each.doc_id, text="2027") for each in list(corpus.documents)[:2]]
-    embed_documents(encoder, was, Path("kept"))
-    assert counted(embed(file, "--status")) == (TOTAL, TOTAL, 2, 3)
+    assert counted(embed(file, "--status")) == (TOTAL, TOTAL, 3)
     folder = next(Path("kept").glob("*/"))
     folder.rename(folder.with_name("older-0123456789ab"))
-    assert "not of these parameters: older, fingerprint 0123456789ab" in embed(file, "--status")
-
-
-def test_damaged_shards_are_counted_and_may_be_removed(file: Path) -> None:
-    embed(file)
-    first = min(Path("kept").glob("*/shard-*.npy"))
-    rows = np.load(first)
-    np.save(first, rows[::-1])
-    for _ in range(2):
-        told = embed(file, "--status")
-        assert counted(told) == (TOTAL - len(rows), TOTAL, 0, 0)
-        assert "1 damaged shards were set aside" in told
-    assert f"{len(rows)} new" in embed(file)
-    command = re.search(r"\((find .* -delete)\)", " ".join(embed(file, "--status").split()))
-    assert command
-    subprocess.run(command[1], shell=True, check=True)
-    assert "damaged" not in embed(file, "--status").replace(str(Path.cwd()), "")
+    assert "not of these parameters: kept/older-0123456789ab" in embed(file, "--status")
 
 
 @pytest.mark.parametrize("part", ["0/4", "5/4", "1/2/3", "a/b"])

@@ -23,7 +23,7 @@ from safetensors.torch import save_file
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.retrieval import evaluate, load_encoder, make_run
-from vrag_kit.retrieval.embedding_cache import embed_documents, prefetch
+from vrag_kit.retrieval.embedding_cache import _prepare_ahead, embed_documents
 from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.photographs import draw_photograph, numbered_species, sample_view
@@ -81,7 +81,7 @@ def pipeline(encoder: Encoder, documents: list[Document], title: str) -> None:
         prepared = list(pool.map(encoder.prepare, documents))
 
     def decode() -> None:
-        for _ in prefetch(encoder.prepare, documents, WORKERS, 2 * BATCH):
+        for _ in _prepare_ahead(encoder, documents):
             pass
 
     def forward() -> None:

@@ -154,7 +154,7 @@ def store(folder: Path, parts: Iterator[np.ndarray]) -> Embeddings:
     for rows in parts:
         names = [f"p{number:06d}" for number in range(sum(counts), sum(counts) + len(rows))]
         unknown = [""] * len(rows)
-        shards.append(write_shard(folder, names, unknown, rows, ""))
+        shards.append(write_shard(folder, names, unknown, rows))
         ids += names
         counts.append(len(rows))
         dim = rows.shape[1]

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.config import Entry, check_list
-from vrag_kit.dry_run import DryRun, current_dry_run
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
 from vrag_kit.retrieval.dense import dense_run, read_cached_run, search_key, write_cached_run
 from vrag_kit.retrieval.embedding_cache import PlannedEmbedding, embed_documents
-from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.retrieval.encoders.custom import CustomEncoder, CustomEncoderAdapter
 from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.metrics import (
@@ -33,7 +32,6 @@ from vrag_kit.retrieval.metrics import (
 from vrag_kit.retrieval.runs import (
     NAME,
     READ_FROM,
-    RunFile,
     common_cutoffs,
     external_run,
     find_run_file,
@@ -68,23 +66,16 @@ def search_all(
     check_list(retrievers, "retrievers")
     runs: dict[str, pd.DataFrame] = {}
     for entry in retrievers:
-        file = find_run_file(entry)
-        if file is None and (dry_run := current_dry_run()) is not None:
-            planned = PlannedEmbedding(entry, benchmark.corpus.values(), cache_dir, device)
-            name, run = _dry_search(benchmark, planned, k, dry_run)
-            runs[name] = run
-            continue
-        source = file or open_encoder(entry, device=device)
-        if source.name in runs:
-            raise VragError(f"two retrievers are named {source.name!r}; give an entry a `name`.")
-        if isinstance(source, RunFile):
-            runs[source.name] = external_run(source, benchmark, k)
+        if (file := find_run_file(entry)) is not None:
+            name, run = file.name, external_run(file, benchmark, k)
         else:
-            runs[source.name] = _search(benchmark, source, k, cache_dir)
-        del source
-        _free_memory()
-    for name, run in runs.items():
+            planned = PlannedEmbedding(entry, benchmark.corpus.values(), cache_dir, device)
+            name, run = _search(benchmark, planned, k)
+            _free_memory()
+        if name in runs:
+            raise VragError(f"two retrievers are named {name!r}; give an entry a `name`.")
         run.attrs[NAME] = name
+        runs[name] = run
     return runs
 
 
@@ -102,38 +93,30 @@ def search_one(
     return run
 
 
-def _search(benchmark: Benchmark, encoder: Encoder, k: int, cache_dir: Path | str) -> pd.DataFrame:
-    folder = embeddings_folder(encoder, cache_dir)
-    key = search_key(benchmark, encoder, k)
+def _search(benchmark: Benchmark, planned: PlannedEmbedding, k: int) -> tuple[str, pd.DataFrame]:
+    """Returns (name of the retriever, run), which is read back if it is stored. A dry run records
+    the embedding, and searches nothing: a missing run is one of arbitrary candidates.
+    """
+    encoder = open_encoder(planned.entry, device=planned.device)
+    folder, key = embeddings_folder(encoder, planned.root), search_key(benchmark, encoder, k)
+    if (dry_run := current_dry_run()) is not None:
+        dry_run.corpora.append(planned)
     run = read_cached_run(folder, key)
     if run is not None:
-        logger.info(f"search by {encoder.name}: {len(benchmark.queries):,} queries, found before")
-        return run
-    embeddings = embed_documents(encoder, benchmark.corpus.values(), cache_dir)
-    queries = benchmark.queries.values()
-    run = dense_run(encoder, embeddings, queries, k, benchmark.candidates, benchmark.left_out)
-    write_cached_run(folder, key, run)
-    return run
-
-
-def _dry_search(
-    benchmark: Benchmark, planned: PlannedEmbedding, k: int, dry_run: DryRun
-) -> tuple[str, pd.DataFrame]:
-    """Records the embedding, and returns (name, run) of a cached search; without one, a run of
-    arbitrary candidates. It has as many images as a search would find, but not the same ones.
-    """
-    dry_run.corpora.append(planned)
-    encoder = open_encoder(planned.entry)
-    name, folder = encoder.name, embeddings_folder(encoder, planned.root)
-    run = read_cached_run(folder, search_key(benchmark, encoder, k))
-    if run is not None:
-        return name, run
-    run = arbitrary_run(benchmark, k)
-    if isinstance(encoder, CustomEncoderAdapter) and len(run):
-        first, found = str(run["query_id"].iloc[0]), str(run["doc_id"].iloc[0])
-        encoder.check_one(benchmark.queries[first], benchmark.corpus[found])
-    dry_run.any_order.add(name)
-    return name, run
+        n = len(benchmark.queries)
+        logger.info(f"search by {encoder.name}: {n:,} queries, found before")
+    elif dry_run is not None:
+        dry_run.any_order.add(encoder.name)
+        run = arbitrary_run(benchmark, k)
+        if isinstance(encoder, CustomEncoderAdapter) and len(run):
+            query_id, doc_id = map(str, run.loc[0, ["query_id", "doc_id"]])
+            encoder.check_one(benchmark.queries[query_id], benchmark.corpus[doc_id])
+    else:
+        embeddings = embed_documents(encoder, planned.documents, planned.root)
+        queries = benchmark.queries.values()
+        run = dense_run(encoder, embeddings, queries, k, benchmark.candidates, benchmark.left_out)
+        write_cached_run(folder, key, run)
+    return encoder.name, run
 
 
 def _free_memory() -> None:
@@ -145,19 +128,14 @@ def _free_memory() -> None:
 
 def write_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], folder: Path | str) -> None:
     """Write qrels.txt and one <retriever>.run per retriever as TREC files. They suit `vrag metrics`
-    or any other tool; a run that was read from such a file does not overwrite it. Raises
-    `VragError` when a file cannot be written.
+    or any other tool; a run that was read from such a file does not overwrite it. Raises `OSError`
+    when a file cannot be written.
     """
-    try:
-        write_qrels(benchmark.qrels, project_path(folder) / "qrels.txt")
-        for name, run in runs.items():
-            file = project_path(folder) / f"{name}.run"
-            if run.attrs.get(READ_FROM) != str(file.resolve()):
-                write_run(run, file, name)
-    except OSError as error:
-        raise VragError(
-            f"{error.filename or folder}: the run cannot be written ({error.strerror or error})."
-        ) from error
+    write_qrels(benchmark.qrels, project_path(folder) / "qrels.txt")
+    for name, run in runs.items():
+        file = project_path(folder) / f"{name}.run"
+        if run.attrs.get(READ_FROM) != str(file.resolve()):
+            write_run(run, file, name)
 
 
 def score_runs(

@@ -17,8 +17,7 @@ import json
 import sys
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -28,11 +27,10 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.retrieval.embedding_cache import embed_documents
-from vrag_kit.retrieval.encoders.base import DocumentKey, Encoder, Prepared, validate_embeddings
+from vrag_kit.retrieval.encoders.base import Encoder, check_dimensions, validate_embeddings
 from vrag_kit.retrieval.runs import make_run
-from vrag_kit.retrieval.shards import Embeddings, embeddings_folder, pack, unpack
-from vrag_kit.types import Benchmark, DocId, Document, Query, QueryId
+from vrag_kit.retrieval.shards import Embeddings, pack, unpack
+from vrag_kit.types import Benchmark, DocId, Query, QueryId
 
 FEW = 4096
 """Up to this many documents, all are compared pair by pair."""
@@ -154,45 +152,6 @@ def _faiss() -> Any:  # a library without types
     return faiss
 
 
-def query_vectors(encoder: Encoder, queries: Sequence[Query], folder: Path) -> np.ndarray:
-    """Returns query vectors, float32, shape (n, d), in the order of `queries`, at least one.
-
-    If the encoder encodes query images, they are cached in `folder`, the encoder's own
-    (`embeddings_folder`), and computed again when the image or its question changes. Raises
-    `VragError` as `validate_embeddings` does, naming a query.
-    """
-    if encoder.modalities.query == "text":
-        vectors = encoder.encode_queries(queries)
-        validate_embeddings(vectors, [query.query_id for query in queries], encoder)
-        return vectors
-    documents = []
-    for query in queries:
-        text, image = encoder.modalities.of_query(query, encoder.name)
-        documents.append(Document(doc_id=query.query_id, text=text, image=image))
-    side = _QuerySide(encoder, {query.query_id: query for query in queries})
-    return embed_documents(side, documents, folder).rows(np.arange(len(queries)))
-
-
-class _QuerySide:
-    """The query side of an encoder, as an encoder of documents."""
-
-    def __init__(self, encoder: Encoder, queries: Mapping[str, Query]) -> None:
-        self.name = f"{encoder.name}, queries"
-        self.fingerprint = encoder.fingerprint
-        self.document_key = DocumentKey("queries", encoder.fingerprint)
-        self.normalized = encoder.normalized
-        self.prompts = encoder.prompts
-        self.modalities = replace(encoder.modalities, document=encoder.modalities.query)
-        self.encode_queries = encoder.encode_queries
-        self._queries = queries
-
-    def prepare(self, document: Document) -> Query:
-        return self._queries[document.doc_id]
-
-    def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
-        return self.encode_queries(prepared)
-
-
 def dense_run(
     encoder: Encoder,
     embeddings: Embeddings,
@@ -209,18 +168,14 @@ def dense_run(
     usually `benchmark.candidates`; documents in `left_out` are dropped from the results.
 
     Raises `VragError` when k is below 1, when no query is given, for an invalid query vector
-    (`validate_embeddings`), and for document vectors of another encoder.
+    (`validate_embeddings`), and for document vectors of another encoder (`check_dimensions`).
     """
     queries = list(queries)
     if not queries or k < 1:
         raise VragError(f"nothing to search: {len(queries)} queries, k = {k}; expected 1 or more.")
-    folder = embeddings_folder(encoder, embeddings.folder.parent)
-    vectors = query_vectors(encoder, queries, folder)
-    if vectors.shape[1] != embeddings.dim:
-        raise VragError(
-            f"retriever {encoder.name!r}: its vectors of questions have {vectors.shape[1]}"
-            f" components, those of documents {embeddings.dim}; expected as many, from one encoder."
-        )
+    vectors = encoder.encode_queries(queries)
+    validate_embeddings(vectors, [query.query_id for query in queries], encoder)
+    check_dimensions(encoder, vectors.shape[1], embeddings.dim)
     pools: dict[tuple[DocId, ...] | None, list[int]] = defaultdict(list)
     for number, query in enumerate(queries):
         pools[candidates(query.query_id)].append(number)
@@ -277,15 +232,10 @@ def read_cached_run(folder: Path, key: str) -> pd.DataFrame | None:
 def write_cached_run(folder: Path, key: str, run: pd.DataFrame) -> None:
     """Stores a finished search, whose scores are read back bit for bit.
 
-    Raises `VragError` when it cannot be written.
+    Raises `OSError` when it cannot be written.
     """
     rows = list(run[["query_id", "doc_id", "score"]].itertuples(index=False, name=None))
-    try:
-        write_file(_run_path(folder, key), pack(rows))
-    except OSError as error:
-        raise VragError(
-            f"{folder}: the run cannot be stored ({error.strerror or error})."
-        ) from error
+    write_file(_run_path(folder, key), pack(rows))
 
 
 def _run_path(folder: Path, key: str) -> Path:

@@ -8,8 +8,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from vrag_kit.errors import VragError
-from vrag_kit.log import logger
 from vrag_kit.types import DocId, Document, Query, QueryId
 
 Pair = tuple[Query, Document]
@@ -34,17 +32,10 @@ def hit_rate(
 
     Value is NaN, to be left out of means and counted, where no hit is known to hold it and some are
     undecided. A query without hits has the value 0. Hits are judged once, all in one call. Raises
-    `VragError` for a cutoff below 1, and for hits that are not in the corpus.
+    `KeyError` for a hit that is not in the corpus.
     """
     by_id = {query.query_id: query for query in queries}
-    if not cutoffs or min(cutoffs) < 1:
-        raise VragError(f"cutoffs are {list(cutoffs)}; expected 1 or more.")
     hits = run[(run["rank"] <= max(cutoffs)) & run["query_id"].isin(by_id)]
-    if missing := sorted(set(hits["doc_id"]) - corpus.keys()):
-        raise VragError(
-            f"the run finds {len(missing):,} documents that the corpus does not hold, such as"
-            f" {missing[0]!r}."
-        )
     verdicts = relevance(_pairs(hits, by_id, corpus))
     hits = hits.assign(value=[_UNDECIDED if each is None else float(each) for each in verdicts])
     best = {k: hits[hits["rank"] <= k].groupby("query_id")["value"].max() for k in cutoffs}
@@ -101,16 +92,11 @@ def threshold_curve(
     that shows the entity, NaN without any), recall (share of the run's correct hits that is above
     it) and f1 (of the two, 0 where one is 0 or NaN).
 
-    Without rows if no entity is known, or no hit shows one, which is printed.
+    Without rows if no entity is known, or no hit shows one.
     """
     by_id = {query.query_id: query for query in queries if query.entity.strip()}
     hits = run[run["query_id"].isin(by_id)]
     correct = np.array(_shows_entity(entity_names)(_pairs(hits, by_id, corpus)), dtype=bool)
-    if by_id and not correct.any():
-        logger.info(
-            f"note: none of {len(hits):,} hits of {len(by_id):,} queries with a known entity shows"
-            " it, so no threshold can be chosen",
-        )
     if not correct.any():
         return pd.DataFrame(columns=_COLUMNS)
     scores = hits["score"].to_numpy(float)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +16,6 @@ from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.compare import score_runs, search_all
 from vrag_kit.retrieval.runs import make_run
-from vrag_kit.tables import require_columns
 from vrag_kit.types import MODALITIES, Benchmark, DocId, Query, QueryId
 
 K1, B = 1.5, 0.75
@@ -79,17 +76,13 @@ def bm25_run(benchmark: Benchmark, k: int) -> pd.DataFrame:
 
     A document without a word of the question is not a result, so a query may have fewer than k
     results, or none. Documents without text, such as images without captions, are neither searched
-    nor counted. Raises `VragError` when no document has a text, and for k below 1.
+    nor counted.
     """
     texts = {
         doc_id: document.text
         for doc_id, document in benchmark.corpus.items()
         if document.text and document.text.strip()
     }
-    if k < 1 or not texts:
-        raise VragError(
-            f"bm25: {len(texts):,} of {len(benchmark.corpus):,} documents have a text, and k = {k}."
-        )
     everything = benchmark.pools is None and not benchmark.left_out
     candidates = None if everything else benchmark.searchable
     queries, scores = benchmark.queries.values(), bm25_index(texts.values())
@@ -101,11 +94,9 @@ def tfidf_run(benchmark: Benchmark, *, k: int) -> pd.DataFrame:
     ordered by doc_id descending, also at the cutoff.
 
     The score is the cosine, in [0, 1], of tf-idf weights (see `tfidf_index`). Returns all documents
-    where there are fewer than k. Raises `VragError` for a document without text, and for k below 1.
+    where there are fewer than k. Raises `VragError` for a document without text.
     """
     texts = {doc_id: document.text or "" for doc_id, document in benchmark.corpus.items()}
-    if k < 1 or not texts:
-        raise VragError(f"{benchmark.name} has {len(texts)} documents, so k = {k} finds nothing.")
     if silent := [doc_id for doc_id, text in texts.items() if not text.strip()]:
         raise VragError(f"{benchmark.name}: document {silent[0]!r} has no text to be searched.")
     queries, scores = benchmark.queries.values(), tfidf_index(texts.values())
@@ -116,34 +107,22 @@ def reciprocal_rank_fusion(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Fuses several runs (by name) into one run by reciprocal rank. A document's score is the sum
     of 1 / (60 + rank) over the runs that found it; ties are ordered by doc_id descending.
 
-    The order of the runs does not matter. Raises `VragError` without a run, and for a document that
-    a run ranks twice for a query.
+    The order of the runs does not matter; each ranks a document once for a query. Raises
+    `ValueError` without a run.
 
     Cormack, Clarke & Büttcher (2009), "Reciprocal rank fusion outperforms Condorcet and individual
     rank learning methods", SIGIR.
     """
-    if not runs:
-        raise VragError("fuse: 0 runs; expected at least one.")
-    ranks: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for name, run in runs.items():
-        require_columns(run, ["query_id", "doc_id", "rank"], f"fuse, run {name!r}")
-        rows = run[["query_id", "doc_id", "rank"]]
-        twice = rows[rows.duplicated(["query_id", "doc_id"])]
-        if len(twice):
-            row = twice.iloc[0]
-            where = f"document {row['doc_id']!r} twice for query {row['query_id']!r}"
-            raise VragError(f"fuse: the run {name!r} ranks {where}; expected each once.")
-        for query_id, doc_id, rank in rows.itertuples(index=False):
-            ranks[query_id, doc_id].append(int(rank))
-    return make_run([(*pair, _rrf_score(tuple(sorted(each)))) for pair, each in ranks.items()])
+    both = pd.concat(runs.values())
+    fused = both.groupby(["query_id", "doc_id"], sort=False)["rank"].agg(_rrf_score)
+    return make_run(fused.rename("score").reset_index())
 
 
-@cache
-def _rrf_score(ranks: tuple[int, ...]) -> float:
+def _rrf_score(ranks: Iterable[int]) -> float:
     """Returns the sum of 1 / (60 + rank), rounded once: equal sums of other ranks, such as
     1/63 + 1/84 and 1/72 + 1/72, are equal.
     """
-    return float(sum(Fraction(1, K0 + rank) for rank in ranks))
+    return float(sum(Fraction(1, K0 + int(rank)) for rank in ranks))
 
 
 def search_by_modality(

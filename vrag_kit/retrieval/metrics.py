@@ -268,20 +268,16 @@ def load_metrics(entries: Sequence[str | RetrievalMetric]) -> dict[str, Retrieva
     check_list(entries, "metrics")
     opened: dict[str, RetrievalMetric] = {}
     for entry in entries:
-        if isinstance(entry, str) and entry in METRICS:
+        if entry in METRICS:
             continue
         function: Any = entry
         if spec := custom_spec(entry):
             function, _ = load_member(spec, f"metric {spec!r}", "function", callable)
-        if not callable(function):
-            raise VragError(
-                f"metric {entry!r}: expected one of {', '.join(METRICS)}, or a function as"
-                ' "module:function", such as "my_metrics:rbp".'
-            )
         name = str(getattr(function, "__name__", ""))
         if not name.isidentifier() or name in METRICS or name in opened:
             raise VragError(
-                f"metric {entry!r}: found the name {name!r}; expected one that no other metric has."
+                f"metric {entry!r}: expected one of {', '.join(METRICS)}, or a function as"
+                ' "module:function", with a name that no other metric has.'
             )
         opened[name] = function
     return opened

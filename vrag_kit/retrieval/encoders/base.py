@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -43,17 +41,11 @@ class Encoder(Protocol):
         """True when every row has unit length, so that a dot product is a cosine."""
 
     @property
-    def prompts(self) -> Mapping[str, str]:
-        """Prompt templates of a question ("query", with "{text}" for the question) and a document
-        ("document"); empty without prompts.
-        """
-
-    @property
     def modalities(self) -> InputModalities:
         """Which parts of questions and documents are encoded."""
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """Returns query vectors, float32, shape (n, d); (0, d) for no queries.
+        """Returns query vectors, float32, shape (n, d), of at least one query.
 
         Raises `VragError` naming a query without an image that is to be encoded.
         """
@@ -71,19 +63,11 @@ class Encoder(Protocol):
 class EncoderModel(Protocol):
     """The weights of an encoder. Each family's module has `load(checkpoint)`, which returns one."""
 
-    @property
-    def dim(self) -> int:
-        """Number of components of an embedding."""
-
     def prepare(self, content: EncoderInput, side: str) -> Prepared:
         """Preprocesses an input of the `side` "query" or "document"; runs in threads."""
 
     def embed(self, prepared: Sequence[Prepared], side: str) -> np.ndarray:
         """Returns vectors, float32, shape (n, d), for at least one prepared input."""
-
-
-QUERY_PARTS = ("text", "image", "both")
-DOCUMENT_PARTS = ("auto", "image", "text", "both")
 
 
 class DocumentKey(NamedTuple):
@@ -109,9 +93,9 @@ class InputModalities:
     """Which parts of questions and documents are encoded."""
 
     query: str = "text"
-    """One of `QUERY_PARTS`."""
+    """"text", "image" or "both"."""
     document: str = "auto"
-    """One of `DOCUMENT_PARTS`; "auto" is the image, or the text of a document without one."""
+    """The same, or "auto", the image, or the text of a document without one."""
 
     default_query: str = "text"
     """The default of `query` for this kind of encoder."""
@@ -167,52 +151,34 @@ class InputModalities:
         stamp = document.image.stamp
         return f"{stamp} {_hash(document.text)}" if self.document == "both" else stamp
 
-    def content(self, document: Document, encoder: str) -> str:
-        """Returns a hash of what `encoder` encodes of a document, 32 hexadecimal digits. It is the
-        same for the same image and text, wherever they are; reads the image.
-
-        Raises `VragError` as `of_document` does.
-        """
-        return content_hash(self.of_document(document, encoder))
-
-
-def content_hash(content: EncoderInput, *more: str) -> str:
-    """Returns a hash of a text, an image's stored bytes, and `more`: 32 hexadecimal digits."""
-    image = b"" if content.image is None else content.image.data()
-    parts = [content.text, content.image is not None, len(image), *more]
-    return hashlib.blake2b(json.dumps(parts).encode() + image, digest_size=16).hexdigest()
-
 
 def _hash(text: str | None) -> str:
     return hashlib.sha256((text or "").encode()).hexdigest()
 
 
-def library_versions() -> dict[str, str]:
-    """Returns the versions of the libraries that preprocess and encode."""
-    libraries = ("open_clip_torch", "sentence-transformers", "torch", "torchvision", "transformers")
-    return {library: version(library) for library in libraries}
+def check_dimensions(encoder: Encoder, queries: int, documents: int) -> None:
+    """Raise `VragError` unless vectors of queries and of documents have as many components."""
+    if queries != documents:
+        raise VragError(
+            f"retriever {encoder.name!r}: its vectors of questions have {queries} components, those"
+            f" of documents {documents}; expected as many, from one encoder."
+        )
 
 
 def validate_embeddings(vectors: np.ndarray, names: Sequence[str], encoder: Encoder) -> None:
     """Raise `VragError` naming the first document or query whose vector is NaN,
     infinite, zero, or not of unit length where it should be.
     """
-    if (wrong := find_invalid_rows(vectors, encoder.normalized)) is not None:
-        row, found = wrong
-        message = f"{encoder.name}: the embedding of {names[row]!r} has {found}."
-        raise VragError(f"{message} Half precision can overflow: try float32.")
-
-
-def find_invalid_rows(vectors: np.ndarray, normalized: bool) -> tuple[int, str] | None:
-    """Returns the first row that is NaN, infinite, zero or, if `normalized`, not of unit length,
-    and a description of its length; None if there is none.
-    """
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     wrong = ~np.isfinite(lengths) | (lengths == 0)
-    if normalized:
+    expected = "a finite number above 0"
+    if encoder.normalized:
         wrong |= np.abs(lengths - 1) > 1e-3
-    if not wrong.any():
-        return None
-    first = int(np.argmax(wrong))
-    expected = "1" if normalized else "a finite number above 0"
-    return first, f"length {lengths[first]:.4g}, expected {expected} ({wrong.sum():,} such rows)"
+        expected = "1"
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise VragError(
+            f"{encoder.name}: the embedding of {names[row]!r} has length {lengths[row]:.4g},"
+            f" expected {expected} ({wrong.sum():,} such rows). Half precision can overflow: try"
+            " float32."
+        )

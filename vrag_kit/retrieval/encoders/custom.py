@@ -15,7 +15,7 @@ from vrag_kit.retrieval.encoders.base import (
     EncoderInput,
     InputModalities,
     Prepared,
-    content_hash,
+    check_dimensions,
     validate_embeddings,
 )
 from vrag_kit.types import Document, Query
@@ -47,7 +47,6 @@ class CustomEncoderAdapter:
         self.name = own.name
         self.fingerprint = own.fingerprint
         self.normalized = bool(getattr(own.made, "normalized", False))
-        self.prompts = dict(getattr(own.made, "prompts", {}))
         self.modalities: InputModalities = _Whole(
             query="both", document="both", default_query="both", default_document="both"
         )
@@ -83,11 +82,7 @@ class CustomEncoderAdapter:
             documents = self.encode_documents([self.prepare(document)])
             validate_embeddings(questions, [query.query_id], self)
             validate_embeddings(documents, [document.doc_id], self)
-            if questions.shape != documents.shape:
-                raise VragError(
-                    f"retriever {self.name!r}: its vectors of questions have {questions.shape[1]}"
-                    f" components, those of documents {documents.shape[1]}; expected as many."
-                )
+            check_dimensions(self, questions.shape[1], documents.shape[1])
         except VragError as error:
             if error.__cause__ is None:  # not an exception of the custom class
                 raise SetupError(str(error)) from error
@@ -114,10 +109,6 @@ class _Whole(InputModalities):
     def of_query(self, query: Query, encoder: str) -> EncoderInput:
         """Returns the question's text, and its image if it has one."""
         return EncoderInput(query.text, query.image)
-
-    def content(self, document: Document, encoder: str) -> str:
-        """Returns a hash of the document's text, image and id."""
-        return content_hash(EncoderInput(document.text, document.image), document.doc_id)
 
 
 def load_custom_encoder(

@@ -37,12 +37,6 @@ class DualModel(ABC):
 
     prompts: Mapping[str, str] = {}
 
-    @property
-    def dim(self) -> int:
-        """Number of components of an embedding."""
-        with torch.inference_mode():
-            return int(self.text_features(["a"]).shape[-1])
-
     @abstractmethod
     def pixels(self, image: torch.Tensor) -> Prepared:
         """Preprocesses an image for the tower: uint8, upright, shape (3, height, width)."""

@@ -6,9 +6,8 @@ class or function that returns an `EncoderModel`, add a row, and recognise its f
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -27,19 +26,14 @@ from vrag_kit.config import Entry, StrictModel, read_entry, read_settings, split
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import escapes_folder
-from vrag_kit.retrieval.encoders.base import (
-    DOCUMENT_PARTS,
-    QUERY_PARTS,
-    Encoder,
-    InputModalities,
-)
+from vrag_kit.retrieval.encoders.base import Encoder, InputModalities
 from vrag_kit.retrieval.encoders.checkpoint import Checkpoint, check_encoder_files
 from vrag_kit.retrieval.encoders.custom import CustomEncoder, load_custom_encoder
 from vrag_kit.workspace import path as project_path
 
 
-class RetrieverOptions(StrictModel):
-    """Options of a retriever's entry; which of them it takes depends on its family.
+class EncoderOptions(StrictModel):
+    """Options of open_clip's models, and of every other family.
 
     In a dual encoder, "both" is the sum of the two unit vectors at unit length; a vision-language
     model reads image and text in one prompt.
@@ -49,30 +43,70 @@ class RetrieverOptions(StrictModel):
     """What is encoded of a question."""
     document: Literal["auto", "image", "text", "both"] = "auto"
     """What is encoded of a document; "auto" is the image, or the text of one without an image."""
+
+
+class DualOptions(EncoderOptions):
+    """Options of transformers' dual encoders."""
+
     dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
     """Number type of the weights; "auto" is the checkpoint's own."""
-    revision: str | None = None
-    """Branch, tag or commit on the hub."""
     trust_remote_code: bool = False
     """Whether code that comes with the checkpoint may run."""
-    query_prompt: str | None = None
+    query_prompt: str | None = "{text}"
     """Prompt of a question: "{text}" for the question, the model's image token for its image."""
+
+
+class VLMOptions(DualOptions):
+    """Options of vision-language models."""
+
+    document: Literal["image", "text", "both"] = "image"
+    query_prompt: str | None = None
     document_prompt: str | None = None
     """Prompt of a document: "{text}" for a text, the model's image token for an image."""
-    positions: Literal["model", "sequential"] | None = None
-    """How a vision-language model numbers the tokens of an image."""
+    positions: Literal["model", "sequential"] = "model"
+    """How the tokens of an image are numbered."""
     image_size: dict[str, int] | None = None
-    """Size to which a vision-language model's images are resized, as its image processor has it."""
+    """Size to which images are resized, as the image processor has it."""
+
+
+class MultimodalOptions(DualOptions):
+    """Options of sentence-transformers folders that encode images too."""
+
+    document_prompt: str = "{text}"
+    normalize: bool = False
+    """Whether text vectors are brought to unit length."""
+
+
+class SentenceOptions(MultimodalOptions):
+    """Options of other sentence-transformers folders."""
+
+    query: Literal["text"] = "text"
+    document: Literal["text"] = "text"
+
+
+class TextOptions(SentenceOptions):
+    """Options of plain text encoders."""
+
     documents: str | dict[str, Any] | None = None
     """The encoder of documents, where there are two: a name, or {"model": …, "revision": …}."""
     pooling: Literal["cls", "mean", "last"] | None = None
     """How token states become a text's vector; replaces a sentence-transformers folder's own."""
-    normalize: bool | None = None
-    """Whether text vectors are brought to unit length."""
+    normalize: bool = True
 
 
-OPTIONS = tuple(sorted(RetrieverOptions.model_fields))
-"""All options of an entry."""
+class MagicLensOptions(EncoderOptions):
+    """Options of MagicLens."""
+
+    query: Literal["both", "image"] = "both"
+    document: Literal["image", "both"] = "image"
+    query_prompt: str = "{text}"
+
+
+class VistaOptions(EncoderOptions):
+    """Options of VISTA."""
+
+    query: Literal["both", "image", "text"] = "both"
+    document: Literal["image", "both", "text"] = "image"
 
 
 class Family(NamedTuple):
@@ -80,43 +114,30 @@ class Family(NamedTuple):
 
     module: str
     """The module that loads it."""
-    defaults: Options
-    """Options that it takes besides `query`, `document` and `revision`, and their defaults."""
-    query: Sequence[str] = QUERY_PARTS
-    """Parts of a question that it can encode, the default first."""
-    document: Sequence[str] = DOCUMENT_PARTS
-    """Parts of a document that it can encode, the default first."""
+    options: type[EncoderOptions]
     base: tuple[str, str] = ("", "")
     """File, and key in it, that name the base of a checkpoint which is a head or an adapter."""
 
 
-_SIDES = ("query", "document")
-_WEIGHTS = {"dtype": "auto", "trust_remote_code": False}
-_QUERY_PROMPT = {"query_prompt": "{text}"}
-_PROMPTS = {**_WEIGHTS, **_QUERY_PROMPT, "document_prompt": "{text}"}
-_INSTRUCTED = {**_WEIGHTS, "query_prompt": None, "document_prompt": None}
-_VLM = {**_INSTRUCTED, "positions": "model", "image_size": None}
-_TEXT = {**_PROMPTS, "documents": None, "pooling": None, "normalize": True}
-_SENTENCE = {**_PROMPTS, "normalize": False}
-_ADAPTER = ("adapter_config.json", "base_model_name_or_path")
-_HEAD = ("config.json", "base")
 FAMILIES = {
-    "open_clip": Family("open_clip", {}),
-    "dual": Family("dual", {**_WEIGHTS, **_QUERY_PROMPT}),
-    "vlm": Family("vlm", _VLM, document=("image", "text", "both"), base=_ADAPTER),
-    "text": Family("sentence_transformers", _TEXT, ("text",), ("text",)),
-    "sentence": Family("sentence_transformers", _SENTENCE, ("text",), ("text",)),
-    "multimodal sentence": Family("sentence_transformers", _SENTENCE),
-    "magiclens": Family("magiclens", _QUERY_PROMPT, ("both", "image"), ("image", "both"), _HEAD),
-    "vista": Family("vista", {}, ("both", "image", "text"), ("image", "both", "text")),
+    "open_clip": Family("open_clip", EncoderOptions),
+    "dual": Family("dual", DualOptions),
+    "vlm": Family("vlm", VLMOptions, ("adapter_config.json", "base_model_name_or_path")),
+    "text": Family("sentence_transformers", TextOptions),
+    "sentence": Family("sentence_transformers", SentenceOptions),
+    "multimodal sentence": Family("sentence_transformers", MultimodalOptions),
+    "magiclens": Family("magiclens", MagicLensOptions, ("config.json", "base")),
+    "vista": Family("vista", VistaOptions),
 }
+OPTIONS = {"revision"}.union(*(family.options.model_fields for family in FAMILIES.values()))
+"""All options of an entry; `revision` is a branch, tag or commit on the hub."""
 
 
 def open_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encoder:
     """Returns the encoder that an entry names; its weights are loaded on first use. An entry is
     "<folder>", "<open_clip model>/<tag>", "<name on the hub>", "<package.module>:<Class>"
-    (`CustomEncoder`), or a mapping with "model" and options (`RetrieverOptions`; a class has its
-    own). A checkpoint on the hub is downloaded once.
+    (`CustomEncoder`), or a mapping with "model" and options (`FAMILIES`; a class has
+    its own). A checkpoint on the hub is downloaded once.
 
     open_clip loads a folder with open_clip_config.json, a name on the hub with that and no
     config.json of transformers, and the names of its own models. Any other checkpoint belongs to
@@ -176,7 +197,6 @@ def _resolve(entry: object) -> Checkpoint:
     """Returns the checkpoint of an entry; raises `VragError` as `open_encoder`."""
     spec, given = split_entry(entry, "retriever")
     owner = f"retriever {spec!r}"
-    read_settings(RetrieverOptions, given, owner)
     given = {**_authors_options(spec, given.get("query") or "text"), **given}
     given = {name: value for name, value in given.items() if value is not None}
     folders: list[Path] = []
@@ -185,35 +205,26 @@ def _resolve(entry: object) -> Checkpoint:
         folders.append(find_checkpoint(spec, revision=given.pop("revision", None)))
         kind = _family(owner, folders[0], given, on_hub=not project_path(spec).is_dir())
     family = FAMILIES[kind]
-    known = {"query", "document", *family.defaults}
-    if strange := sorted(given.keys() - known):
-        raise VragError(
-            f"{owner}: {kind} models take no option {strange[0]!r} ({given[strange[0]]!r});"
-            f" expected {', '.join(sorted(known))}."
-        )
-    parts: dict[str, str] = {}
-    for side, can in (("query", family.query), ("document", family.document)):
-        part = given.pop(side, "auto")
-        parts[side] = can[0] if part == "auto" else part
-        parts[f"default_{side}"] = can[0]
-        if parts[side] not in can:
-            raise VragError(
-                f"{owner}: {side} is {part!r}, which this kind of model cannot encode; expected"
-                f" {' or '.join(map(repr, can))}."
-            )
-    if folders:
-        folders += _second(owner, folders[0], family.base, given.pop("documents", None))
-    by_library = family.defaults is _SENTENCE
+    by_library = kind.endswith("sentence")
     stated = _sentence_defaults(folders[0]) if by_library else {}
-    options = {**family.defaults, **stated, **given}
-    options.pop("documents", None)
+    settings = read_settings(family.options, {**stated, **given}, owner)
+    options = settings.model_dump()
+    if folders:
+        folders += _second(owner, folders[0], family.base, options.pop("documents", None))
+    fields = family.options.model_fields
+    modalities = InputModalities(
+        query=options.pop("query"),
+        document=options.pop("document"),
+        default_query=fields["query"].default,
+        default_document=fields["document"].default,
+    )
     checkpoint = Checkpoint(
         spec=spec,
         folders=tuple(folders),
         family=kind,
         module=family.module,
         options=options,
-        modalities=InputModalities(**parts),
+        modalities=modalities,
     )
     if not by_library:  # which puts its prompts before images too
         checkpoint.check_prompts(["{text}"], "text", unless="image")
@@ -228,13 +239,9 @@ def _authors_options(spec: str, query: str) -> Options:
 
 
 def _is_open_clip_name(spec: str) -> bool:
-    """Whether `spec` is, or nearly is, a model's name and tag in open_clip. If it is nearly one,
-    open_clip reports why it cannot load it.
-    """
-    if project_path(spec).is_dir() or spec.startswith((".", "/", "~")) or spec.count("/") != 1:
-        return False
-    name = spec.partition("/")[0]
-    return bool(difflib.get_close_matches(name, open_clip_models(), n=1, cutoff=0.8))
+    """Whether `spec` is the name of a model in open_clip, and a tag."""
+    known = spec.partition("/")[0] in open_clip_models()
+    return known and spec.count("/") == 1 and not project_path(spec).is_dir()
 
 
 def _family(owner: str, folder: Path, given: Options, *, on_hub: bool) -> str:
@@ -293,7 +300,8 @@ def _sentence_defaults(folder: Path) -> Options:
     """Returns the prompts of a sentence-transformers folder, and whether it normalizes vectors."""
     prompts = _read_json(folder / "config_sentence_transformers.json").get("prompts", {})
     modules = (folder / "modules.json").read_text(encoding="utf-8")
-    defaults = {f"{side}_prompt": f"{prompts.get(side) or ''}{{text}}" for side in _SIDES}
+    sides = ("query", "document")
+    defaults = {f"{side}_prompt": f"{prompts.get(side) or ''}{{text}}" for side in sides}
     return {**defaults, "normalize": "Normalize" in modules}
 
 

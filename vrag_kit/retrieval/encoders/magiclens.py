@@ -29,7 +29,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from vrag_kit.config import Count, Natural, StrictModel
-from vrag_kit.errors import VragError
 from vrag_kit.retrieval.encoders.base import EncoderInput
 from vrag_kit.retrieval.encoders.checkpoint import Checkpoint
 from vrag_kit.retrieval.encoders.open_clip import read_open_clip
@@ -149,33 +148,22 @@ class MagicLensModel:
     def __init__(self, checkpoint: Checkpoint) -> None:
         """Loads a head and its base, a dual encoder in open_clip's layout, whose vectors it reads.
 
-        Raises `VragError` as `read_open_clip` and `Checkpoint.read_into`, for a config.json that
-        `HeadConfig` does not fit, and for a head whose width is not that of the base's vectors.
+        Raises `VragError` as `read_open_clip` and `Checkpoint.read_into`, and for a config.json
+        that `HeadConfig` does not fit.
         """
         sizes = checkpoint.read_sizes(HeadConfig)
         _, base = checkpoint.folders
-        owner = checkpoint.owner
-        self._towers = read_open_clip(owner, f"local-dir:{base}", "", checkpoint.device)
-        if self.dim != sizes.width:
-            raise VragError(
-                f"{owner}: the head takes vectors of {sizes.width} components, but those of its"
-                f" base {base.name} have {self.dim}; expected as many."
-            )
+        source = f"local-dir:{base}"
+        self._towers = read_open_clip(checkpoint.owner, source, "", checkpoint.device)
         self._head = checkpoint.read_into(MagicLensHead(sizes))
         self._prompts = checkpoint.prompts
-
-    @property
-    def dim(self) -> int:
-        """Number of components of an embedding."""
-        return self._towers.dim
 
     def prepare(self, content: EncoderInput, side: str) -> tuple[str, torch.Tensor]:
         """Returns the text within its prompt, empty unless it is encoded, and the preprocessed
         image. Raises `VragError` for a damaged image.
         """
         text, image = content
-        if image is None:
-            raise ValueError("MagicLens has no vector of a text alone")
+        assert image is not None  # a text alone is not encoded
         if text is not None:
             text = self._prompts.get(side, "{text}").replace("{text}", text)
         return text or "", self._towers.pixels(decode_rgb(image.data(), image.where))

@@ -45,11 +45,6 @@ class SentenceModel:
         self._normalize = bool(checkpoint.options["normalize"])
         self._prompts = checkpoint.prompts if checkpoint.family == "text" else {}
 
-    @property
-    def dim(self) -> int:
-        """Number of components of an embedding."""
-        return int(self._sides["query"].get_embedding_dimension())
-
     def prepare(self, content: EncoderInput, side: str) -> dict[str, object]:
         """Returns the text and the decoded image; raises `VragError` for a damaged image."""
         text, image = content

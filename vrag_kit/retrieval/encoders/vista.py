@@ -53,7 +53,6 @@ from torch import nn
 
 from vrag_kit.checkpoints import LibraryObject
 from vrag_kit.config import Count, StrictModel
-from vrag_kit.errors import VragError
 from vrag_kit.retrieval.encoders.base import EncoderInput
 from vrag_kit.retrieval.encoders.checkpoint import Checkpoint, max_text_tokens
 from vrag_kit.retrieval.encoders.dual import TextAndImage
@@ -115,7 +114,7 @@ class Vista(nn.Module):
         Patches get no type, as the text does; both share positions and norm.
         """
         embeddings = self.text.embeddings
-        patches = self.project(self._patches(pixels))
+        patches = self.project(self.tower.forward_features(pixels)[:, 1:])  # without its own first
         n = patches.shape[1]
         places = torch.arange(1, 1 + n, device=ids.device)
         patches = embeddings.LayerNorm(patches + embeddings.position_embeddings(places))
@@ -124,11 +123,6 @@ class Vista(nn.Module):
         positions = torch.cat([first, behind]).expand(len(ids), -1)
         words = embeddings(input_ids=ids, position_ids=positions)
         return torch.cat([words[:, :1], patches, words[:, 1:]], dim=1)
-
-    def _patches(self, pixels: torch.Tensor) -> torch.Tensor:
-        """(n, patches, width): the tower's last states, without its own first token."""
-        states: torch.Tensor = self.tower.forward_features(pixels)
-        return states[:, 1:]
 
 
 def _tower(width: int, sizes: VisionConfig) -> LibraryObject:
@@ -164,8 +158,8 @@ class VistaModel:
     def __init__(self, checkpoint: Checkpoint) -> None:
         """Loads a checkpoint in the module's layout.
 
-        Raises `VragError` as `Checkpoint.read_into`, for a config.json that `VisionConfig` does not
-        fit, and for a text encoder whose positions end before the image's tokens do.
+        Raises `VragError` as `Checkpoint.read_into`, and for a config.json that `VisionConfig` does
+        not fit.
         """
         import transformers
 
@@ -176,16 +170,9 @@ class VistaModel:
             config = auto.AutoConfig.from_pretrained(folder)
             self._tokenizer = auto.AutoTokenizer.from_pretrained(folder)
             model = Vista(auto.AutoModel.from_config(config, add_pooling_layer=False), sizes)
-        positions = max_text_tokens(self._tokenizer, config)
-        if positions - model.n_patches < 2:
-            raise VragError(
-                f"{checkpoint.owner}: an image takes {model.n_patches} tokens of the {positions}"
-                f" positions in {folder}; expected 2 or more left for a text."
-            )
         self._model = checkpoint.read_into(model)
         self._size = (sizes.image_size, sizes.image_size)
         self._device = checkpoint.device
-        self.dim = int(config.hidden_size)
 
     def prepare(self, content: EncoderInput, side: str) -> TextAndImage:
         """Returns the text, and the preprocessed image or None.

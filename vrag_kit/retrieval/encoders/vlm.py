@@ -51,11 +51,6 @@ class VLMModel:
         self._sequential = checkpoint.options["positions"] == "sequential"
         self._tokenizing = threading.Lock()  # tokenizers are not safe in threads
 
-    @property
-    def dim(self) -> int:
-        """Number of components of an embedding."""
-        return int(self._model.config.get_text_config().hidden_size)
-
     def prepare(self, content: EncoderInput, side: str) -> dict[str, torch.Tensor]:
         """Returns tokens and pixels of an input within its prompt."""
         text, image = content
@@ -70,19 +65,15 @@ class VLMModel:
 
     def embed(self, prepared: Sequence[Mapping[str, torch.Tensor]], side: str) -> np.ndarray:
         """Returns unit-length rows, float32, shape (n, d). A batch that does not fit into memory is
-        halved. Raises `VragError` when one image does not fit.
+        halved. Raises `torch.OutOfMemoryError` when one image does not fit.
         """
         if len({_pixel_shapes(inputs) for inputs in prepared}) > 1:  # they do not stack
             return np.concatenate([self.embed([inputs], side) for inputs in prepared])
         try:
             return self._embed(prepared)
-        except torch.OutOfMemoryError as error:
+        except torch.OutOfMemoryError:
             if len(prepared) == 1:
-                raise VragError(
-                    f"one picture does not fit into the memory of {self._model.device}"
-                    f" ({str(error).splitlines()[0]}). Free it, or set `image_size` to fewer"
-                    " pixels."
-                ) from error
+                raise
         half = len(prepared) // 2
         return np.concatenate(
             [self.embed(some, side) for some in (prepared[:half], prepared[half:])]
@@ -136,18 +127,12 @@ def _merge(model: LibraryObject, checkpoint: Checkpoint) -> None:
 
     with checkpoint.reading():  # transformers knows the places' names in its older versions
         report = model.load_adapter(str(checkpoint.folders[0]))
-    unexpected, missing = sorted(report.unexpected_keys), sorted(report.missing_keys)
-    if unexpected or missing:
+    if wrong := sorted(report.unexpected_keys | report.missing_keys):
         raise VragError(
-            f"{checkpoint.owner}: the adapter does not fit its base model: {len(unexpected)} of its"
-            f" weights have no place{_example(unexpected)}, and {len(missing)} places have no"
-            f" weight{_example(missing)}."
+            f"{checkpoint.owner}: the adapter does not fit its base model: {len(wrong)} weights are"
+            f" missing or have no place, such as {wrong[0]!r}."
         )
     check_weights(model, checkpoint.owner)
     for layer in model.modules():
         if isinstance(layer, BaseTunerLayer):
             layer.merge()
-
-
-def _example(names: Sequence[str]) -> str:
-    return f" (such as {names[0]!r})" if names else ""
