@@ -181,24 +181,6 @@ def two_queries(guide: Benchmark) -> tuple[Benchmark, str, str]:
     return guide.subset([first, second]), first, second
 
 
-def test_a_shallow_run_counts_what_it_found_and_a_query_without_results_is_zero(
-    guide: Benchmark,
-) -> None:
-    small, first, second = two_queries(guide)
-    clues = small.relevant(first)
-    runs = {"shallow": make_run([(first, clues[0], 1.0)]), "none": make_run([])}
-    scores = score_runs(small, runs)
-    values = scores.set_index(["retriever", "query_id", "metric", "k"])["value"]
-    for k in CUTOFFS:  # one of the clues is found, at rank 1
-        assert values["shallow", first, "recall", k] == pytest.approx(1 / len(clues))
-        assert values["shallow", first, "hit_count", k] == 1
-    for metric in {*METRICS} - {"ndcg_visual_rag"}:
-        assert values["shallow", second, metric, 30] == values["none", first, metric, 30] == 0
-    counts = mean_metrics(scores[scores["retriever"] == "shallow"]).set_index("metric")["n"]
-    assert set(counts.drop("ndcg_visual_rag")) == {2}
-    assert counts["ndcg_visual_rag"].eq(0).all()
-
-
 def test_cutoffs_end_with_the_shallowest_query_and_a_line_says_so(
     guide: Benchmark, capsys: pytest.CaptureFixture[str]
 ) -> None:

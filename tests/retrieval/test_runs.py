@@ -158,15 +158,6 @@ def test_the_metrics_command_has_no_value_beyond_what_a_run_holds(tmp_path: Path
     assert "no value" not in done.stderr
 
 
-def test_the_metrics_command_counts_queries_without_results(tmp_path: Path) -> None:
-    labels = "q 0 a 1\nq 0 b 0\nmissing 0 a 1\n"
-    done = measured(tmp_path, labels, "q Q0 b 1 0.9 t\nq Q0 a 2 0.8 t\n", "--json")
-    rows = by_metric(done)
-    assert rows["hit", 1] == {"metric": "hit", "k": 1, "value": 0.0, "n": 2}
-    assert rows["recall", 5]["value"] == 0.5
-    assert "1 queries of the labels have no results" in done.stderr
-
-
 @pytest.mark.parametrize("text", ["", "q Q0 a 1 inf t\n"])
 def test_the_metrics_command_measures_no_run_of_a_job_that_died(tmp_path: Path, text: str) -> None:
     done = measured(tmp_path, "q 0 a 1\n", text)

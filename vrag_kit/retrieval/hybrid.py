@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from vrag_kit.benchmarks.transforms import restrict_to_modality
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.compare import score_runs, search_all
-from vrag_kit.retrieval.runs import make_run
+from vrag_kit.retrieval.runs import RUN_COLUMNS, make_run
 from vrag_kit.types import MODALITIES, Benchmark, DocId, Query, QueryId
 
 K1, B = 1.5, 0.75
@@ -113,16 +115,18 @@ def reciprocal_rank_fusion(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Cormack, Clarke & Büttcher (2009), "Reciprocal rank fusion outperforms Condorcet and individual
     rank learning methods", SIGIR.
     """
-    both = pd.concat(runs.values())
-    fused = both.groupby(["query_id", "doc_id"], sort=False)["rank"].agg(_rrf_score)
-    return make_run(fused.rename("score").reset_index())
+    ranks: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for query_id, doc_id, rank, _ in pd.concat(runs.values())[RUN_COLUMNS].itertuples(index=False):
+        ranks[query_id, doc_id].append(rank)
+    return make_run([(*pair, _rrf_score(tuple(sorted(each)))) for pair, each in ranks.items()])
 
 
-def _rrf_score(ranks: Iterable[int]) -> float:
+@cache
+def _rrf_score(ranks: tuple[int, ...]) -> float:
     """Returns the sum of 1 / (60 + rank), rounded once: equal sums of other ranks, such as
     1/63 + 1/84 and 1/72 + 1/72, are equal.
     """
-    return float(sum(Fraction(1, K0 + int(rank)) for rank in ranks))
+    return float(sum(Fraction(1, K0 + rank) for rank in ranks))
 
 
 def search_by_modality(

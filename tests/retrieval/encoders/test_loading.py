@@ -322,7 +322,7 @@ def test_open_clips_models_are_those_that_it_lists() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["clip", "siglip", "siglip2", "open_clip"])
+@pytest.mark.parametrize("family", ["clip", "open_clip"])
 def test_an_image_query_is_its_document_and_both_parts_are_the_sum_at_unit_length(
     family: str, load: Load, documents: list[Document]
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -69,27 +68,6 @@ def test_picture_and_instruction_become_the_vector_that_its_arithmetic_gives(
     assert encoder.fingerprint != alone.fingerprint
     told = load_encoder({"model": str(lens), "document": "both"})
     np.testing.assert_allclose(embed(told, [square])[0], by_hand(square, "petals"), atol=2e-5)
-
-
-def test_pictures_are_squashed_and_company_changes_nothing(
-    lens: Path, documents: list[Document], by_hand: Vector, tmp_path: Path
-) -> None:
-    encoder = load_encoder(str(lens))
-    wide = documents[2]
-    assert wide.image is not None
-    image = wide.image.open()  # 33 high, 91 wide
-    whole = image.resize((32, 32), Image.Resampling.BILINEAR)
-    middle = image.crop((29, 0, 62, 33)).resize((32, 32), Image.Resampling.BILINEAR)
-    rows = embed(encoder, documents)
-    apart = []
-    for picture in (whole, middle):
-        picture.save(tmp_path / "picture.png")
-        same = replace(wide, image=ImageFile(tmp_path / "picture.png"))
-        apart.append(np.abs(by_hand(same, "") - rows[2]).max())
-    assert apart[0] < 1e-3 < apart[1]
-    np.testing.assert_allclose(
-        rows, np.concatenate([embed(encoder, [d]) for d in documents]), atol=1e-5
-    )
 
 
 def test_a_head_on_another_base_with_other_weights_or_options_is_refused(

@@ -69,7 +69,7 @@ def test_an_instructed_vector_is_the_last_state_of_the_prompt_whatever_side_is_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["pixtral", "gemma3"])
+@pytest.mark.parametrize("family", ["gemma3"])
 def test_any_family_of_image_text_to_text_models_can_be_an_embedder(
     family: str, documents: list[Document], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
