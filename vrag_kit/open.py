@@ -143,7 +143,8 @@ def _files(
         files = {key: f"data/{source}/{file}" for key, file in layout.items()}
         return {**files, "name": title.format(_TITLES[source])}
     known = [*needed, *optional]
-    for key, value in {**dict.fromkeys(needed), **source}.items():
+    for key in [*source, *needed]:
+        value = source.get(key)
         if key not in known:
             hint = did_you_mean(key, known)
             raise VragError(f"{parameter} has an unknown key {key!r}; {expected}{hint}")
