@@ -47,7 +47,6 @@ OURS = {
         "name",
     },
     "retrieval/dense.py": {"f'{key[:32]}.json.gz'"},
-    "retrieval/embedding_cache.py": {"f'.{shard.name}.lock'"},
     # literals in the same module, or in what calls it
     "fetching/archives.py": {"folder"},
     "retrieval/encoders/checkpoint.py": {"name"},
@@ -58,7 +57,7 @@ OURS = {
     "retrieval/compare.py": {"f'{name}.run'"},
     "retrieval/shards.py": {
         "f'shard-{hashlib.sha256(key.encode()).hexdigest()[:16]}'",
-        "f'{encoder.document_key.name}-{encoder.document_key.fingerprint[:12]}'",
+        "f'{name}-{fingerprint[:12]}'",
         "f'{encoder.name}-{encoder.fingerprint[:12]}'",
     },
 }
