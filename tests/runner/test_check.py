@@ -214,8 +214,6 @@ def test_what_is_wrong_with_ones_own_pictures_and_questions_is_told_with_their_o
     told, (fault,) = check_parameters(file)
     assert f": {questions} line 3: found the species 'anlo'" in fault
     assert any("Convert 1 .heic to .jpg" in line for line in told), told
-    (moth / "bad.jpg").write_text("no picture", encoding="utf-8")
-    assert str(moth / "bad.jpg") in check_parameters(file)[1][0]
 
 
 def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_something(
