@@ -1,102 +1,31 @@
-"""`vrag embed` embeds what the notebooks search, in parts, and says what is there."""
+"""`vrag embed` embeds what the notebooks search, in parts that may overlap and be repeated."""
 
 from __future__ import annotations
 
-import re
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from commands import P, said
 from conftest import ROOT
 from own_project import notebook
 from sleeping_encoder import searching
 
-from vrag_kit.retrieval import embed_documents, load_encoder
-from vrag_kit.runner.embed import corpora_to_embed
-from vrag_kit.types import Document
 
-TOTAL = 700
-
-
-@pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Parameters of a notebook that searches 700 documents, four shards, by a class that is
-    quick; its project is the current folder.
-    """
-    searching(tmp_path, notebook, TOTAL)
+@pytest.mark.slow
+def test_parts_that_overlap_embed_each_document_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook searches 700 documents, four shards, by a class that is quick."""
+    searching(tmp_path, notebook, 700)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr("vrag_kit.retrieval.embedding_cache.SHARD", 200)
-    yield Path(P)
+    for part, new in (("1/4", 200), ("3/4", 200), ("2/2", 300), ("5/6", 0), ("1/1", 0)):
+        status, printed = said("embed", P, "--part", part)
+        assert (status, f" {new} new" in printed) == (0, True), printed
+    assert len(list(Path("kept").glob("*/shard-*.npy"))) == 4
     sys.modules.pop("mine", None)
-
-
-def embed(file: Path, *options: str) -> str:
-    """What the command prints."""
-    status, told = said("embed", str(file), *options)
-    assert status == 0, told
-    return told
-
-
-def counted(told: str) -> tuple[int, ...]:
-    """(there, of how many, stale, of other documents)."""
-    found = re.search(r"([\d,]+) of ([\d,]+) documents; ([\d,]+) stale, ([\d,]+) of other", told)
-    assert found, told
-    return tuple(int(number.replace(",", "")) for number in found.groups())
-
-
-@pytest.mark.slow
-def test_parts_fill_what_the_status_tells(file: Path) -> None:
-    assert counted(embed(file, "--status")) == (0, TOTAL, 0, 0)
-    for part, there in (("1/4", 200), ("3/4", 400), ("2/2", TOTAL), ("1/1", TOTAL)):
-        embed(file, "--part", part)
-        assert counted(embed(file, "--status")) == (there, TOTAL, 0, 0)
-    assert " 0 new" in embed(file)
-    told = " ".join(embed(file, "--part", "5/6").split())
-    assert "part 5/6: 0 from disk, 0 new (there are 4 shards)" in told
-
-
-def test_stale_vectors_those_of_others_and_those_that_nobody_reads_are_told_apart(
-    file: Path,
-) -> None:
-    embed(file)
-    encoder = load_encoder("mine:Slow")
-    more = [Document(doc_id=f"other/{i}", text=str(i)) for i in range(3)]
-    embed_documents(encoder, more, Path("kept"))
-    assert counted(embed(file, "--status")) == (TOTAL, TOTAL, 0, 3)
-    (corpus,) = corpora_to_embed(file, ())
-    was = [Document(doc_id=each.doc_id, text="2027") for each in list(corpus.documents)[:2]]
-    embed_documents(encoder, was, Path("kept"))
-    assert counted(embed(file, "--status")) == (TOTAL, TOTAL, 2, 3)
-    folder = next(Path("kept").glob("*/"))
-    folder.rename(folder.with_name("older-0123456789ab"))
-    assert "not of these parameters: older, fingerprint 0123456789ab" in embed(file, "--status")
-
-
-def test_damaged_shards_are_counted_and_may_be_removed(file: Path) -> None:
-    embed(file)
-    first = min(Path("kept").glob("*/shard-*.npy"))
-    rows = np.load(first)
-    np.save(first, rows[::-1])
-    for _ in range(2):
-        told = embed(file, "--status")
-        assert counted(told) == (TOTAL - len(rows), TOTAL, 0, 0)
-        assert "1 damaged shards were set aside" in told
-    assert f"{len(rows)} new" in embed(file)
-    command = re.search(r"\((find .* -delete)\)", " ".join(embed(file, "--status").split()))
-    assert command
-    subprocess.run(command[1], shell=True, check=True)
-    assert "damaged" not in embed(file, "--status").replace(str(Path.cwd()), "")
-
-
-@pytest.mark.parametrize("part", ["0/4", "5/4", "1/2/3", "a/b"])
-def test_a_part_that_is_none_is_refused(part: str, file: Path) -> None:
-    status, told = said("embed", str(file), f"--part={part}")
-    assert (status, "i/n" in told) == (2, True)
 
 
 def test_a_file_that_searches_nothing_says_so(

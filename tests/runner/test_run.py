@@ -224,14 +224,14 @@ def test_a_notebook_runs_again_when_its_figure_its_data_or_its_copy_is_not_as_it
     copy = Path("runs/guide/p/guide/02_two.ipynb")
     copy.write_bytes(copy.read_bytes()[:200])
     assert unfinished() == {"02_two"}
-    assert "cannot be read" in write_report([Path(P)]).sections[1].state
+    assert "cannot be read" in write_report([Path(P)])[1][1].state
     Path("figures/guide/01_one.csv").unlink()
     assert unfinished() == {"01_one", "02_two"}
     monkeypatch.chdir("notebooks")  # a second run from a folder below
     status, again = said("run", P, "--only", "01", "--only", "02,guide/09")
     assert (status, again.count("] done in")) == (0, 2)
     assert "[guide/09_last] unchanged since" in again
-    assert write_report([Path(P)]).sections[1].state == "done"
+    assert write_report([Path(P)])[1][1].state == "done"
     status, again = said("run", P, "--only", "guide/09", "--force")
     assert (status, again.count("] done in")) == (0, 1)
 
@@ -270,11 +270,14 @@ def test_notebooks_share_the_cores_that_a_process_is_bound_to(
     assert job_limits([{"models": []}], 1).threads == (None if bound == 64 else bound)
 
 
-def test_a_notebook_that_another_process_is_at_is_left_to_it(tmp_path: Path) -> None:
+def test_a_notebook_that_another_process_is_at_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     book, output = tmp_path / "notebooks/guide/01_one.ipynb", tmp_path / "01_one.ipynb"
     refused = "another `run of guide/01_one` is at work"
     with run_lock(output.with_suffix(".lock"), ""), pytest.raises(VragError, match=refused):
-        LocalPool(root=tmp_path).execute(book, output, {})
+        LocalPool().execute(book, output, {})
     assert not list(tmp_path.glob("01_one.*.yaml"))
 
 
@@ -294,7 +297,7 @@ def test_a_runner_that_is_ended_leaves_nothing_that_it_started_and_keeps_what_wa
     (here / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(here / "tmp"))
     notebook(here / "notebooks/guide/02_two.ipynb", "k = 1", LONG)
-    with running(here, "vrag_kit.runner", "run", P, "--jobs", "1") as runner:
+    with running(here, "vrag_kit.runner.cli", "run", P, "--jobs", "1") as runner:
         until((here / "child").exists)
         started = psutil.Process(runner.pid).children(recursive=True)
         assert len(started) >= 3  # papermill, kernel, child

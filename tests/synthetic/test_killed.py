@@ -21,7 +21,7 @@ pytestmark = [
 
 def drawing(edition: str, folder: Path) -> subprocess.Popen[bytes]:
     """`vrag draw`, in a session of its own."""
-    command = [sys.executable, "-m", "vrag_kit.runner", "draw", edition, str(folder)]
+    command = [sys.executable, "-m", "vrag_kit.runner.cli", "draw", edition, str(folder)]
     return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
 
 

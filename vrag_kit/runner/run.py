@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from vrag_kit.runner.cluster import DaskPool, open_cluster, parse_cluster
 from vrag_kit.runner.job import LocalPool, failure_reason, map_threads, run_lock, status_file
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import Plan, notebook_name, read_plan, select_notebooks
-from vrag_kit.runner.stamp import figure_hashes, is_finished, mark_finished
+from vrag_kit.runner.stamp import figure_hashes, is_finished, mark_finished, texts
 from vrag_kit.workspace import path as project_path
 
 KERNEL = 2 * 2**30
@@ -42,7 +42,7 @@ class Outcome:
     """The outcome of one notebook."""
 
     notebook: str
-    status: str  # "done", "unchanged", "failed" or "stopped"
+    status: str  # "done", "unchanged" or "failed"
     seconds: float
     detail: str  # figures written, or the failing cell and its error
 
@@ -106,33 +106,22 @@ def run_notebooks(
     room. Only notebooks whose name contains one of `only` (`select_notebooks`) run, or all.
 
     `jobs` run at once, each on its share of the cores; None: as many as keep the cores busy and fit
-    into memory (`job_limits`). A `cluster` ("local:2", or the address of a Dask scheduler) gets the
-    notebooks of all files at once; its workers execute `jobs` of them at once, or any number.
-    Without it, each file's own cluster is used. A notebook is skipped if it finished before, and
-    its copy, the notebook, its parameters, the package, the files its parameters name, and its
-    figures are unchanged; with `force`, none is. Raises `VragError` before anything runs for an
-    unknown parameter, a value of another type, a folder that cannot be written, an unknown
-    notebook, a cluster that does not answer, or a second run of the same parameter file at the same
-    time.
+    into memory (`job_limits`). A `cluster` ("local:2", or the address of a Dask scheduler), given
+    here or by the first file, executes `jobs` of them at once, or any number. A notebook is skipped if
+    it finished before, and its copy, the notebook, its parameters, the package, the files its
+    parameters name, and its figures are unchanged; with `force`, none is. Raises `VragError` before
+    anything runs for an unknown parameter, a value of another type, a folder that cannot be
+    written, an unknown notebook, a cluster that does not answer, or a second run of the same
+    parameter file at the same time.
     """
     if jobs is not None and jobs < 1:
         raise VragError(f"--jobs is {jobs}; expected 1 or more.")
-    if cluster:
-        cluster = parse_cluster(cluster, "--cluster")
     plans = select_notebooks([read_plan(file) for file in parameter_files], only)
+    cluster = parse_cluster(cluster, "--cluster") if cluster else plans[0].cluster
     tasks = list(chain.from_iterable(map(plan_tasks, plans)))
-    if not force and all(task.is_finished() for task in tasks):
+    todo = [task for task in tasks if force or not task.is_finished()]
+    if not todo:
         return list(map(_skipped, tasks))
-    outcomes: list[Outcome] = []
-    for name, group in groupby(plans, lambda plan: cluster or plan.cluster):
-        outcomes += _run_plans(list(group), jobs, name, force=force)
-    return outcomes
-
-
-def _run_plans(
-    plans: Sequence[Plan], jobs: int | None, cluster: str, *, force: bool
-) -> list[Outcome]:
-    tasks = list(chain.from_iterable(map(plan_tasks, plans)))
     # a notebook of two parameter files writes the same figures
     one_at_a_time: defaultdict[Path, Lock] = defaultdict(Lock)
     finished: list[str] = []
@@ -147,19 +136,16 @@ def _run_plans(
         return outcome
 
     with ExitStack() as stack:
-        if cluster:
-            pool: LocalPool | DaskPool = stack.enter_context(open_cluster(cluster))
-            jobs = jobs or len(tasks)
-        else:
-            todo = [task.settings for task in tasks if force or not task.is_finished()]
-            limits = job_limits(todo, jobs)
-            pool, jobs = LocalPool(limits.threads), limits.jobs
-            if jobs > 1:
-                threads = f"threads of each: {limits.threads} (`--jobs` changes it)"
-                print(f"{jobs} notebooks at once, {threads}", flush=True)
         for plan in plans:
             stack.enter_context(run_lock(plan.folder / ".lock", f"vrag run {plan.file}"))
-        return map_threads(run, tasks, max(1, jobs), pool.stop)
+        pool: LocalPool | DaskPool
+        if cluster:
+            pool, jobs = stack.enter_context(open_cluster(cluster)), jobs or len(tasks)
+        else:
+            limits = job_limits([task.settings for task in todo], jobs)
+            pool, jobs = LocalPool(limits.threads), limits.jobs
+            print(f"{jobs} notebooks at once, threads of each: {limits.threads or 'all'}")
+        return map_threads(run, tasks, jobs, pool.stop)
 
 
 def _run(task: Task, pool: LocalPool | DaskPool) -> Outcome:
@@ -179,14 +165,9 @@ def _run(task: Task, pool: LocalPool | DaskPool) -> Outcome:
     except VragError as error:
         detail = str(error)
     except OSError as error:
-        detail = (
-            f"{error.filename or task.output}: {error.strerror or error}. Free space, and run the"
-            " same command again: it goes on where it was."
-        )
+        place = error.filename or task.output
+        detail = f"{place}: {error.strerror or error}. Free space, and run the same command again"
     seconds = time.monotonic() - began
-    if pool.stopped:
-        print(f"[{name}] stopped", flush=True)
-        return Outcome(name, "stopped", seconds, "")
     if detail:
         print(f"[{name}] FAILED: {detail}", flush=True)
         return Outcome(name, "failed", seconds, detail)
@@ -233,24 +214,23 @@ def job_limits(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -
 
 
 def _memory(settings: Mapping[str, Any]) -> int:
-    named = {project_path(name) for name in _models(settings)}
-    folders = [folder for folder in named if any(folder.glob("*config.json"))]
+    folders = [folder for folder in _paths(settings) if any(folder.glob("*config.json"))]
     weights = chain.from_iterable(folder.glob("**/*.safetensors") for folder in folders)
     return KERNEL + _IN_MEMORY * sum(file.stat().st_size for file in weights)
 
 
 def _all_local(settings: Mapping[str, Any]) -> bool:
     """Return whether all models run on the CPU, from local folders."""
-    if settings.get("hardware", {}).get("device", "cpu") != "cpu":
-        return False
-    elsewhere = [name for name in _models(settings) if "@" in name or "/" in name]
-    return all(project_path(name).exists() for name in elsewhere)
+    on_cpu = settings.get("hardware", {}).get("device", "cpu") == "cpu"
+    return on_cpu and all(path.exists() for path in _paths(settings))
 
 
-def _models(settings: Mapping[str, Any]) -> list[str]:
-    """The names in parameters, other than folders that are written, which may be models."""
-    names = []
-    for value in (value for name, value in settings.items() if not name.endswith("_dir")):
-        for entry in value if isinstance(value, list) else [value]:
-            names.append(entry.get("model") if isinstance(entry, Mapping) else entry)
-    return [name for name in names if isinstance(name, str) and name]
+def _paths(settings: Mapping[str, Any]) -> set[Path]:
+    """The paths that parameters name, but for folders that are written; models may be among
+    them, and do not exist here if they are on the hub or at an endpoint.
+    """
+    named: list[str] = []
+    for name, value in settings.items():
+        named += [] if name.endswith("_dir") else texts(value)
+    paths = {name: project_path(name) for name in named if name}
+    return {path for name, path in paths.items() if path.exists() or set(name) & set("@/")}
