@@ -104,7 +104,3 @@ def test_another_notebook_runs_on_it_with_the_parameter_file_that_was_written(bu
     )
     assert (built / "figures" / "visual_rag" / "02_retriever_comparison.csv").is_file()
     assert len((built / "trec" / "qrels.txt").read_text(encoding="utf-8").splitlines()) > 400
-
-
-def test_the_executed_notebook_stays_small(built: Path) -> None:
-    assert (built / "notebooks" / "20.ipynb").stat().st_size < 500_000

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import yaml
-from own_project import FINDING_BOOK, Checked, Write, shown
-from pages import README
+from own_project import FINDING_BOOK, Checked, Write
 
-from vrag_kit.analysis import mean_scores, trained_groups
+from vrag_kit.analysis import trained_groups
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, load_generator, zero_shot
-from vrag_kit.judging import SHARES, Rubric, judge_answers, load_judge
+from vrag_kit.judging import load_judge
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import evaluate, load_encoder, make_run, search_all
 from vrag_kit.types import Benchmark, Document, Query
@@ -97,28 +93,6 @@ def asked(models: list[object], benchmark: Benchmark, folder: Path, **decoding: 
     """The table of their answers without any document."""
     contexts = zero_shot(benchmark)
     return ask_models(models, benchmark, contexts, folder, prompts=PROMPTS, decoding=decoding)
-
-
-@pytest.mark.slow
-def test_the_readmes_retriever_finds_what_has_the_colour_that_is_asked_for(
-    mine: Write, guide: Benchmark, tmp_path: Path
-) -> None:
-    mine(shown("class ColourWords"))
-    entry = yaml.safe_load(re.search(r"retrievers: (\[\{.*mine:.*\}\])", README)[1])[0]
-    ((name, run),) = search_all(guide, [entry], k=3, cache_dir=tmp_path / "kept").items()
-    assert name == "colours"
-    query = next(iter(guide.queries.values()))
-    words = np.array([np.ones(3)])
-    for word, axis in (("red", 0), ("green", 1), ("blue", 2)):
-        words[0, axis] += 2 * query.text.split().count(word)
-    pool = guide.candidates(query.query_id) or tuple(guide.corpus)
-    pictures = {each: np.asarray(guide.corpus[each].image.open()) for each in pool}
-    means = {each: 1 + seen.mean((0, 1)) / 255 for each, seen in pictures.items()}
-    scores = {each: (words @ mean).item() for each, mean in means.items()}
-    best = sorted(scores, key=scores.get, reverse=True)[:3]
-    found = run[run["query_id"] == query.query_id]
-    assert list(found["doc_id"]) == best
-    assert np.allclose(found["score"], [scores[each] for each in best], rtol=1e-5)
 
 
 def test_a_search_is_made_once_and_again_when_the_class_or_an_option_changes(
@@ -244,36 +218,6 @@ def test_a_parameter_file_starts_no_program(load: Callable[..., object], tmp_pat
     assert not started.exists()
 
 
-def test_the_readmes_model_is_asked_once_and_the_readmes_judge_reads_it(
-    mine: Write, guide: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mine(shown("class FirstOption") + shown("class Contained"))
-    answers = asked(["mine:FirstOption"], guide, tmp_path)
-    assert set(answers["model"]) == {"FirstOption"}
-    assert set(answers["status"]) == {"ok"}
-    assert all("seen in 0 pictures" in answer for answer in answers["answer"])
-    capsys.readouterr()
-    assert asked(["mine:FirstOption"], guide, tmp_path).equals(answers)
-    assert f"{len(guide.queries)} from the store; " in capsys.readouterr().out
-    judged = judge_answers(load_judge("mine:Contained"), guide, answers)
-    for row in judged.itertuples():
-        accepted = guide.queries[row.query_id].answers
-        assert row.score == any(each.lower() in row.answer.lower() for each in accepted)
-
-
-def test_a_class_that_was_changed_is_asked_again(
-    mine: Write, texts: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mine(SAYS)
-    asked(["mine:Says"], texts, tmp_path)
-    capsys.readouterr()
-    asked(["mine:Says"], texts, tmp_path)
-    assert "2 from the store; " in capsys.readouterr().out
-    mine(SAYS + "# and a remark\n")
-    asked(["mine:Says"], texts, tmp_path)
-    assert "2 new; " in capsys.readouterr().out
-
-
 def test_options_reach_the_class_and_make_other_answers(
     mine: Write, texts: Benchmark, tmp_path: Path
 ) -> None:
@@ -325,52 +269,6 @@ def test_what_is_wrong_with_a_model_is_said(
     mine(SAYS)
     with pytest.raises(VragError, match=f"^model .*{words}"):
         asked([entry], texts, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("what", "status", "mean"),
-    [
-        ("lazy", "ok", (0.5, 2, 0, 0)),
-        ("empty", "empty", (0.5, 2, 1, 0)),
-        ("failed", "error", (1, 1, 0, 1)),
-    ],
-)
-def test_an_empty_answer_is_a_bad_one_and_a_failed_call_is_left_out(
-    what: str, status: str, mean: tuple[float, ...], mine: Write, texts: Benchmark, tmp_path: Path
-) -> None:
-    mine(SAYS)
-    answers = asked([{"model": "mine:Gives", "what": what}], texts, tmp_path)
-    assert list(answers["status"]) == [status, "ok"]
-    row = mean_scores(judge_answers(load_judge("normalised_em"), texts, answers)).iloc[0]
-    assert (row["value"], row["n"], row["n_empty"], row["n_failed"]) == mean
-
-
-def test_of_a_judge_an_empty_reply_is_no_verdict_and_is_counted(
-    mine: Write, texts: Benchmark, tmp_path: Path
-) -> None:
-    mine(SAYS)
-    entry = {"model": "mine:Gives", "what": "empty"}
-    answers = asked([entry], texts, tmp_path).assign(answer="red", status="ok")
-    rubric = Rubric(scale=SHARES, template="{question}", read=float, repair="{reason}")
-    judged = judge_answers(load_judge(entry, tmp_path, rubric=rubric), texts, answers)
-    np.testing.assert_array_equal(judged["score"], [np.nan, 1])
-    assert judged["verdict"][0] == "empty: the model ended without a word"
-    row = mean_scores(judged).iloc[0]
-    assert (row["value"], row["n"], row["n_failed"]) == (1, 1, 1)
-
-
-def test_vrag_check_counts_what_such_a_model_would_be_asked_and_asks_nobody(
-    checked: Checked,
-) -> None:
-    never = "def {}(self, *given): raise AssertionError"
-    code = (
-        f"class Model:\n    {never.format('generate')}\nclass Judge:\n    {never.format('score')}\n"
-    )
-    (checked.folder / "my_model.py").write_text(code, encoding="utf-8")
-    found, missing = checked.check(models=["my_model:Model"], judge="my_model:Judge")
-    assert missing == []
-    assert any("forecast: " in line for line in found)
 
 
 VECTORS = """

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import yaml
 from factories import benchmark
-from own_project import Checked, Write, shown
+from own_project import Write, shown
 from pages import README
 
 from vrag_kit.errors import VragError
@@ -29,7 +29,7 @@ from vrag_kit.judging import (
     scale_of,
 )
 from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
-from vrag_kit.types import Benchmark, Message, Prompt, Query
+from vrag_kit.types import Benchmark, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?", answers=("red",))
 ONE = Benchmark(name="b", fingerprint="f", queries={"q": QUERY}, corpus={}, qrels={})
@@ -68,33 +68,6 @@ class Says:
 def judged(rubric: Rubric, says: Says, folder: Path, *answers: str) -> pd.DataFrame:
     rows = pd.DataFrame({"query_id": "q", "answer": answers, "status": "ok", "detail": ""})
     return judge_answers(load_judge(says, folder, rubric=rubric), ONE, rows)
-
-
-def test_the_readmes_is_asked_as_one_text_and_its_number_is_the_score(tmp_path: Path) -> None:
-    model = Says("0.25")
-    assert list(judged(readmes(), model, tmp_path, "pink")["score"]) == [0.25]
-    words = "From 0 to 1, how well does “pink” say one of: red? A number alone."
-    assert model.heard == [(Message(role="user", parts=(words,)),)]
-
-
-@pytest.mark.parametrize(
-    ("reply", "why"),
-    [
-        ("quite well", "could not convert string to float: 'quite well'"),
-        ("7", "its score is 7, not from 0 to 1"),
-        ("nan", "its score is nan, not from 0 to 1"),
-    ],
-)
-def test_what_is_no_score_on_its_scale_is_asked_for_once_more_and_then_is_none(
-    reply: str, why: str, tmp_path: Path
-) -> None:
-    mended = Says(reply, "1")
-    assert list(judged(readmes(), mended, tmp_path, "red")["score"]) == [1.0]
-    assert mended.heard[1][-1].parts == (f"{why}. A number alone.",)
-    lost = judged(readmes(), Says("1", reply, reply), tmp_path / "anew", "red", "pink")
-    assert lost["score"][0] == 1
-    assert math.isnan(lost["score"][1])
-    assert why in lost["verdict"][1]
 
 
 @pytest.mark.parametrize(
@@ -190,16 +163,6 @@ def test_a_rubric_in_the_words_of_a_parameter_file_is_asked_and_its_last_line_is
     assert bool(again) == math.isnan(score)
     assert again[1:] == []
     assert all(f"Reply with a number from {scale.worst:g} to 1 alone." in each for each in again)
-
-
-def test_other_words_are_another_judge(mine: Write, tmp_path: Path) -> None:
-    mine(SPEAKER)
-    words = in_the_readmes_words("mine:Speaker")
-    entries = ["mine:Speaker", words, {**words, "rubric": "{answer}?"}]
-    names = [load_judge(entry, tmp_path, rubric=readmes()).name for entry in entries]
-    assert names[0] == "Speaker"
-    assert all(re.fullmatch(r"Speaker, own rubric [0-9a-f]{4}", name) for name in names[1:])
-    assert len(set(names)) == 3
 
 
 def test_a_class_that_scores_takes_no_words_beside_it(mine: Write, tmp_path: Path) -> None:
@@ -307,10 +270,3 @@ def test_what_a_judge_gives_off_its_scale_is_said(
     mine(JUDGES)
     with pytest.raises(VragError, match=words):
         judge_answers(load_judge(f"mine:{name}"), texts, answers_to_q1("one")[:1])
-
-
-def test_vrag_check_misses_a_judge_whose_score_is_off_its_scale(checked: Checked) -> None:
-    (checked.folder / "my_model.py").write_text(f"{JUDGES}{SPEAKER}", encoding="utf-8")
-    _, missing = checked.check(models=["my_model:Speaker"], judge="my_model:Beyond")
-    (told,) = missing
-    assert "judge Beyond: score returned 2 for " in told

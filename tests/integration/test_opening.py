@@ -5,7 +5,6 @@ is answered with what to write.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.log import collect_notes
 from vrag_kit.open import (
     open_articles,
     open_benchmark,
@@ -24,7 +22,6 @@ from vrag_kit.open import (
 )
 from vrag_kit.synthetic.crag_mm import open_multi_turn, open_single_turn
 from vrag_kit.synthetic.mrag_bench import open_mrag_bench
-from vrag_kit.workspace import path
 
 
 @pytest.fixture
@@ -63,30 +60,6 @@ def test_a_mapping_opens_the_files_that_it_names(
     for query in told:
         words = pages[query.entity].article.text.lower()
         assert any(all(w in words for w in a.split(" and ")) for a in query.answers)
-
-
-def test_models_of_the_kit_go_by_their_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert (path("field-guide-vlm-few") / "model.safetensors").is_file()
-    (tmp_path / "field-guide-vlm-few").mkdir()  # a folder of one's own comes before
-    assert path("field-guide-vlm-few") == tmp_path / "field-guide-vlm-few"
-    assert path("") == tmp_path
-
-
-def test_what_a_forecast_draws_in_seconds_is_noted_and_once(
-    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def copied(edition: str, workers: int, folder: Path) -> None:
-        shutil.copytree(guide_folder, folder, dirs_exist_ok=True)
-
-    monkeypatch.setattr("vrag_kit.synthetic.visual_rag.guide._draw", copied)
-    monkeypatch.chdir(tmp_path)
-    with dry_run(tmp_path / "scratch"), collect_notes() as notes:
-        open_benchmark("field-guide-small")
-        open_benchmark("field-guide-small")
-    assert notes == ["data/field-guide-small was not drawn yet, and is now (10 MB)"]
 
 
 def test_a_query_is_taken_by_its_number(files: dict[str, str]) -> None:

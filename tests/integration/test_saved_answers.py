@@ -8,33 +8,24 @@ import gzip
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import ROOT
 from strange_server import StrangeServer
 
 from vrag_kit.analysis import add_questions, flips, load_answers, paired_answers, save_answers
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
-    ConversationConfig,
-    ask_conversations,
     ask_models,
     gt_clue,
     one_in_k,
     zero_shot,
 )
 from vrag_kit.judging import RuleJudge, judge_answers
-from vrag_kit.papers import mrag_bench as mrag
-from vrag_kit.papers.crag_mm.parameters import open_search_pipeline
-from vrag_kit.papers.crag_mm.prompts import load_prompts
 from vrag_kit.papers.mrag_suite.modes import SuiteEvidence
 from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.synthetic.crag_mm import open_single_turn
-from vrag_kit.synthetic.mrag_bench import open_mrag_passages
 from vrag_kit.synthetic.mrag_suite import open_suite
 from vrag_kit.types import Benchmark, Context
 from vrag_kit.widgets import flips_page
@@ -67,41 +58,6 @@ def test_relevant_are_the_shown_ids_that_answer_in_visual_rag(
 ) -> None:
     gold = gt_clue(guide, draws=1) + one_in_k(guide, ks=[5], draws=1)
     assert checked(guide, judged(guide, zero_shot(guide) + gold), tmp_path) == len(gold)
-
-
-def test_relevant_are_the_shown_ids_that_answer_in_mrag_bench(
-    drawn: Benchmark, tmp_path: Path
-) -> None:
-    texts = open_mrag_passages(drawn, "field-guide-mrag-bench-small")
-    both = mrag.settings.with_passages(drawn, texts)
-    gold = (
-        mrag.settings.gt_rag(drawn)
-        + mrag.settings.gt_text(texts)
-        + mrag.settings.gt_image_and_text(drawn, texts)
-    )
-    others = mrag.settings.retrieved_rag(drawn)
-    assert checked(both, judged(both, gold + others), tmp_path) > len(gold)
-
-
-@pytest.mark.slow
-def test_relevant_are_the_shown_ids_that_answer_in_crag_mm(tmp_path: Path) -> None:
-    whole = open_single_turn("field-guide-crag-mm-small", "public_test")
-    benchmark = whole.subset(list(whole.queries)[:6])
-    search = {"image_service": "field-guide-egocentric", "image_k": 10, "similarity_threshold": 0.5}
-    search |= {"web_service": "words", "web_k": 5, "rewrite": "none", "rewriter": ""}
-    chars = {"image_context_chars": 1600, "web_context_chars": 3600}
-    how = {"answers_dir": tmp_path, "cache_dir": tmp_path, "hardware": {"device": "cpu"}}
-    arms = open_search_pipeline(benchmark, search, chars, **how)
-    talk = ConversationConfig(
-        prompts=load_prompts("paper", image_chars=1600, web_chars=3600),
-        history="generated",
-        search=arms,
-    )
-    contexts = arms.contexts(benchmark, ["task_2"])
-    with StrangeServer() as server:
-        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        answers = ask_conversations([model], benchmark, contexts, tmp_path, conversation=talk)
-    assert checked(benchmark, judged(benchmark, answers), tmp_path) >= 4
 
 
 @pytest.mark.slow
@@ -188,16 +144,6 @@ def test_a_copied_project_shows_the_same_frames(
     assert pictures(str(page.data)) == (4, 1)
 
 
-def test_a_relevant_picture_that_cannot_be_read_loses_no_answers(goose: Path) -> None:
-    table = load_answers("runs/figures").drop(columns="experiment")
-    benchmark, _ = asked(goose)
-    next(goose.rglob("data/*/*/a.jpg")).write_bytes(b"no picture")
-    save_answers(table, benchmark, goose / "again", "01_goose", goose / "runs" / "answers")
-    saved = load_answers(goose / "again")
-    assert saved["relevant"].tolist() == table["relevant"].tolist()
-    assert saved["relevant_pixel_hashes"].tolist() == [[""]] * 2
-
-
 def test_a_picture_that_is_another_now_is_not_shown_for_the_one_that_was_asked_about(
     goose: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,12 +173,6 @@ def test_saved_answers_are_a_table_for_any_program(goose: Path) -> None:
     loaded = load_answers(goose / "runs/figures")
     assert set(loaded) == {*plain, "experiment"}
     assert {"parameters", "judge_prompt"} <= set(plain)
-
-
-def test_saved_answers_are_ignored_by_git(goose: Path) -> None:
-    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
-    for file in (goose / "runs" / "figures").iterdir():
-        assert any(fnmatch(file.name, pattern) for pattern in ignored), file.name
 
 
 def test_answers_that_an_earlier_version_saved_are_refused(goose: Path) -> None:

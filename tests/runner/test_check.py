@@ -12,7 +12,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
 import yaml
 from commands import said
@@ -34,10 +33,7 @@ from vrag_kit.generation import (
     AnswerStore,
 )
 from vrag_kit.runner.check import check_parameters
-from vrag_kit.runner.dry_run import DryRunReport, dry_run_notebooks
-from vrag_kit.runner.plan import Plan
 from vrag_kit.runner.run import run_notebooks
-from vrag_kit.types import Answer
 
 FEW = str(WEIGHTS / "field-guide-vlm-few")
 SAYS_RED = """class Says:
@@ -193,57 +189,12 @@ def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothi
     assert "no notebook '07'; found mine/01_asks, mine/02" in said("check", file, "--only=07")[1]
 
 
-ASKING = """from pathlib import Path
-from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
-from vrag_kit.types import Message
-model = load_generator("gpt-4o@openai", decoding={"temperature": 0})
-with AnswerStore(Path(folder) / "answers.sqlite") as store:
-    ask_prompts(model, [(Message(role="user", parts=(words,)),)], store)"""
-
-
-@pytest.fixture
-def foresee_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Foresee a notebook with these cells after its parameters."""
-    monkeypatch.setattr("vrag_kit.runner.dry_run.notebook_name", lambda notebook: notebook.stem)
-    return lambda *cells: _foresee_cells(tmp_path, *cells)
-
-
-def _foresee_cells(tmp_path: Path, *cells: str) -> DryRunReport:
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    book = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
-    given = {"answers_dir": str(tmp_path / "answers")}
-    parameters = nbformat.v4.new_code_cell(f"answers_dir = {given['answers_dir']!r}")
-    parameters.metadata["tags"] = ["parameters"]
-    book.cells = [parameters, *(nbformat.v4.new_code_cell(cell) for cell in cells)]
-    path = tmp_path / "asking.ipynb"
-    nbformat.write(book, path)
-    return dry_run_notebooks(Plan(file=path, given={path: given}, folder=tmp_path, cluster=""))
-
-
-def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_named(foresee_cells) -> None:
-    first, second = "folder, words = answers_dir, 'a'", "words = 'b'"
-    foresight = foresee_cells(first, ASKING, "1 / 0", second, ASKING)
-    assert [asked.forecast.calls for asked in foresight.models] == [2]
-    (fault,) = foresight.failed.values()
-    assert "up to code cell 4" in fault
-    assert "ZeroDivisionError: division by zero" in fault
-
-
-def test_a_store_whose_parameter_has_any_name_is_forecast_in_full_and_left_as_it_was(
-    foresee_cells, tmp_path: Path
-) -> None:
-    path = tmp_path / "real" / "answers.sqlite"
-    with AnswerStore(path) as store:
-        store.write([Answer(answer_id="x", raw="Answer: red", sent={})], {"x": []})
-    before = path.read_bytes()
-    shown = "table = pd.DataFrame({'answer_id': ['x']})"
-    first = f"import pandas as pd; {shown}; folder, words = {str(path.parent)!r}, 'a'"
-    foresight = foresee_cells(first, ASKING, "words = 'b'", ASKING, ASKING)
-    assert [asked.forecast.calls for asked in foresight.models] == [2]  # "b" once
-    assert (foresight.stored, foresight.failed) == (1, {})
-    assert path.read_bytes() == before
-    foresee_cells(f"folder, words = {str(tmp_path / 'none')!r}, 'a'", ASKING)
-    assert not (tmp_path / "none").exists()
+def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_named(parameters) -> None:
+    asks = Path(f"notebooks/{BOOKS[0]}.ipynb")
+    notebook(asks, DECLARED, OPENS, CLUES, ASKS, "1 / 0", "models = ['field-guide-vlm-many']", ASKS)
+    found, (fault,) = check_parameters(parameters())
+    assert "\n".join(found).count("forecast: ") == 2
+    assert "counted up to code cell 5, which fails: ZeroDivisionError" in fault
 
 
 def test_data_that_the_run_draws_itself_are_told_and_are_nothing_missing(parameters) -> None:
