@@ -190,10 +190,8 @@ def test_a_parameter_that_differs_in_one_experiment_alone_names_it(
     ("sides", "words"),
     [
         ((["model=swan"], ["model=gander"]), "A has no model = 'swan'; found goose, gander"),
-        ((["colour=red"], ["model=gander"]), "A has no column 'colour'; found "),
         ((["modl=goose"], ["model=gander"]), "Did you mean 'model'?"),
         ((["goose"], ["model=gander"]), "found 'goose', expected column=value"),
-        ((["model=goose"], []), "Name one value, as in --a model=goose --b model=gander"),
         (([], ["model=goose"]), "model has several values on one side"),
     ],
 )

@@ -21,14 +21,12 @@ from pages import README
 from vrag_kit.errors import VragError
 from vrag_kit.judging import (
     SHARES,
-    TRUTH,
     Rubric,
     Scale,
     judge_answers,
     load_judge,
     scale_of,
 )
-from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
 from vrag_kit.types import Benchmark, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?", answers=("red",))
@@ -139,11 +137,8 @@ def in_the_readmes_words(model: str) -> dict[str, Any]:
     ("reply", "scale", "score"),
     [
         ("Nearly.\\nScore: 0.75", Scale(0, 1), 0.75),
-        ("**1**", Scale(0, 1), 1.0),
-        (".5", Scale(0, 1), 0.5),
         ("-1", Scale(-1, 1), -1.0),
         ("-1", Scale(0, 1), math.nan),
-        ("a 1, I think", Scale(0, 1), math.nan),
     ],
 )
 def test_a_rubric_in_the_words_of_a_parameter_file_is_asked_and_its_last_line_is_the_score(
@@ -227,17 +222,6 @@ def test_scores_are_brought_to_the_scale_of_accuracy_and_words_stay(
     np.testing.assert_array_equal(judged["score"], scores)
     assert scale_of(judged) == SHARES
     assert list(judged["verdict"][:2]) == raw
-
-
-def test_where_truthfulness_is_asked_for_what_costs_stays_below_0(
-    mine: Write, texts: Benchmark
-) -> None:
-    mine(JUDGES)
-    judged = judge_answers(
-        load_truthfulness_judge("mine:Long"), texts, answers_to_q1("one", "two")[:2]
-    )
-    assert list(judged["score"]) == [-1, 0.5]
-    assert scale_of(judged) == TRUTH
 
 
 def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark) -> None:

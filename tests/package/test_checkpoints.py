@@ -5,10 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,6 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from retrieval_data import refused
 
 from vrag_kit.checkpoints import FILE_KINDS, checkpoint_fingerprint, file_hash, find_checkpoint
-from vrag_kit.config import read_entry
 
 
 @pytest.fixture
@@ -111,22 +107,7 @@ def test_the_fingerprint_tells_options_and_the_order_of_folders_apart(
     assert len({checkpoint_fingerprint(folders, options) for folders, options in cases}) == 4
 
 
-@pytest.mark.parametrize(
-    ("entry", "options"),
-    [
-        ("clip", {}),
-        ({"model": "clip"}, {}),
-        ({"model": "clip", "dtype": "float16"}, {"dtype": "float16"}),
-    ],
-)
-def test_an_entry_is_a_name_or_a_name_with_options(
-    entry: str | Mapping[str, Any], options: dict[str, Any]
-) -> None:
-    assert read_entry(entry, ("dtype",), "retriever") == ("clip", options)
-
-
 BYTES = 4_000_000
-READ_SO_FAR = Path("/proc/self/io")
 
 
 @pytest.fixture
@@ -136,21 +117,6 @@ def large(tmp_path: Path) -> Path:
     path.write_bytes(b"a" * BYTES)
     time.sleep(0.2)
     return path
-
-
-@pytest.mark.skipif(not READ_SO_FAR.exists(), reason="needs Linux's count of what is read")
-def test_a_file_is_read_once_a_process(large: Path) -> None:
-    def bytes_read() -> int:
-        before = int(READ_SO_FAR.read_text(encoding="utf-8").split()[1])
-        file_hash(large)
-        return int(READ_SO_FAR.read_text(encoding="utf-8").split()[1]) - before
-
-    first = file_hash(large)
-    assert bytes_read() < BYTES / 10
-    assert file_hash(large) == first
-    large.write_bytes(b"b" * BYTES)
-    assert bytes_read() >= BYTES
-    assert file_hash(large) != first
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the time of change is POSIX's")
@@ -177,16 +143,3 @@ def test_a_large_file_in_the_hubs_cache_is_known_by_its_name(large: Path) -> Non
     assert file_hash(large) == right
     small = blob.rename(blob.with_name(right[:40]))  # by its SHA-1, as git names it
     assert file_hash(small) == hashlib.sha256(b"not read").hexdigest()
-
-
-def test_checkpoints_are_identified_without_importing_what_reads_them(folder: Path) -> None:
-    script = f"""
-import sys
-from pathlib import Path
-from vrag_kit.checkpoints import checkpoint_fingerprint, find_checkpoint
-checkpoint_fingerprint([find_checkpoint({str(folder)!r})], {{}})
-print([name for name in ("torch", "transformers", "huggingface_hub") if name in sys.modules])
-"""
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

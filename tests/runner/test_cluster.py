@@ -14,7 +14,6 @@ from commands import P, running, until
 from own_project import notebook
 
 from vrag_kit.errors import VragError
-from vrag_kit.runner.cluster import parse_cluster
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.runner.run import plan_tasks, run_notebooks
 
@@ -37,7 +36,6 @@ def waiting(here: Path) -> Path:
     for name in TABLES:
         path = here / "notebooks" / "guide" / f"{name}.ipynb"
         notebook(path, f"figures_dir = {figures!r}\nname = {name!r}", WAITS)
-    (here / P).write_text("cluster: local:2\n", encoding="utf-8")
     return here
 
 
@@ -49,7 +47,7 @@ def begun(project: Path, name: str) -> list[int]:
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_loses_nothing(waiting: Path) -> None:
-    with running(waiting, "vrag_kit.runner.cli", "run", P) as run:
+    with running(waiting, "vrag_kit.runner.cli", "run", P, "--cluster", "local:2") as run:
         until(lambda: begun(waiting, "01_one") and begun(waiting, "02_two"))
         first = begun(waiting, "01_one")[0]
         _papermill, worker, *_ = psutil.Process(first).parents()
@@ -61,7 +59,7 @@ def test_a_worker_that_is_killed_loses_nothing(waiting: Path) -> None:
     tables = {file.stem: file.read_bytes() for file in (waiting / "figures/guide").glob("*.csv")}
     assert tables == TABLES
     assert (len(begun(waiting, "01_one")), len(begun(waiting, "02_two"))) == (2, 1)
-    (waiting / P).write_text("{}", encoding="utf-8")  # who ran them makes no difference
+    # who ran them makes no difference
     assert [each.status for each in run_notebooks([Path(P)])] == ["unchanged", "unchanged"]
 
 
@@ -94,7 +92,7 @@ def test_a_scheduler_that_goes_away_is_named_and_what_is_finished_stays(waiting:
 def test_workers_on_this_machine_end_with_the_runner_and_so_do_their_notebooks(
     waiting: Path,
 ) -> None:
-    with running(waiting, "vrag_kit.runner.cli", "run", P) as run:
+    with running(waiting, "vrag_kit.runner.cli", "run", P, "--cluster", "local:2") as run:
         until(lambda: begun(waiting, "01_one") and begun(waiting, "02_two"))
         below = psutil.Process(run.pid).children(recursive=True)
         assert len(below) >= 2 * 3  # workers, papermills, kernels
@@ -103,23 +101,18 @@ def test_workers_on_this_machine_end_with_the_runner_and_so_do_their_notebooks(
         until(lambda: not any(map(psutil.Process.is_running, below)))
 
 
-@pytest.mark.parametrize("name", ["local:0", "node1:8786", "tcp://", {"local": 2}, 2])
-def test_what_names_no_cluster_is_refused(name: object) -> None:
-    assert parse_cluster("tcp://node1:8786", "") == "tcp://node1:8786"
-    with pytest.raises(VragError, match=r"p\.yaml: cluster is "):
-        parse_cluster(name, "p.yaml: cluster")
-
-
 @pytest.mark.slow
 def test_what_is_amiss_is_named_before_anything_runs(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (here / P).write_text("cluster: tcp://localhost:1\n", encoding="utf-8")
+    for name in ("local:0", "node1:8786", "tcp:/node1"):
+        with pytest.raises(VragError, match=f"--cluster is '{name}'"):
+            run_notebooks([Path(P)], cluster=name)
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
         pytest.raises(VragError, match="tcp://localhost:1: no scheduler"),
     ):
-        run_notebooks([Path(P)])
+        run_notebooks([Path(P)], cluster="tcp://localhost:1")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(VragError, match=r"pip install -c constraints"):
         run_notebooks([Path(P)], cluster="local:2")

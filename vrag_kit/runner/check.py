@@ -10,9 +10,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vrag_kit.checkpoints import check_device
-from vrag_kit.config import hardware_of
-from vrag_kit.errors import VragError
 from vrag_kit.log import format_duration
 from vrag_kit.runner.plan import Plan, read_plan, select_notebooks
 
@@ -60,21 +57,11 @@ def describe(plan: Plan, report: DryRunReport) -> tuple[list[str], list[str]]:
             f" {', '.join(report.any_order)} will find"
         )
     found += _by_finding(report.notes)
-    missing = [*_missing_devices(plan), *report.missing]
+    missing = list(report.missing)
     for model in report.models:
         missing += _too_much(model)
     missing += _by_finding((words, name) for name, words in report.failed.items())
     return found, missing
-
-
-def _missing_devices(plan: Plan) -> list[str]:
-    missing: dict[str, None] = {}
-    for _, settings in plan.settings():
-        try:
-            check_device(hardware_of(settings.get("hardware")).device)
-        except VragError as error:
-            missing[str(error)] = None
-    return list(missing)
 
 
 def _too_much(model: ModelCost) -> list[str]:

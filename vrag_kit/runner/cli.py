@@ -113,17 +113,15 @@ def compare(
     choose_a: Annotated[list[str] | None, Option("--a", help="column=value; repeatable")] = None,
     choose_b: Annotated[list[str] | None, Option("--b", help="column=value; repeatable")] = None,
     only: Annotated[str, Option(help="only experiments whose name contains this")] = "",
-    to: Annotated[Path | None, Option(help="folder of the page and its tables")] = None,
+    to: Annotated[Path, Option(help="folder of the page and its tables")] = Path("runs/compare"),
 ) -> None:
     """Compare two runs, or two settings of one: paired differences with intervals, the smallest
     detectable difference, and each changed answer with its prompt's images.
     Runs notebook 61 on the saved answers; writes compare.html, and tables below across.
     """
-    from vrag_kit.runner.compare import compare_runs, comparison_folder
+    from vrag_kit.runner.compare import compare_runs
 
-    chosen = [choose_a or [], choose_b or []]
-    to = to or comparison_folder(a, b or a, [*chosen[0], *chosen[1]], only)
-    compare_runs(a, b or a, to, choose_a=chosen[0], choose_b=chosen[1], only=only)
+    compare_runs(a, b or a, to, choose_a=choose_a or (), choose_b=choose_b or (), only=only)
     print(f"the page is {to / 'compare.html'}")
 
 

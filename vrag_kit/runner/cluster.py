@@ -27,21 +27,6 @@ from vrag_kit.workspace import project_root
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-CLUSTER = "cluster"
-"""Reserved key of a parameter file that names a cluster."""
-
-
-def parse_cluster(name: object, where: str) -> str:
-    """Return the name of a cluster: "local:2", or the address of a scheduler. Raises `VragError`,
-    beginning with `where`, for anything else.
-    """
-    if isinstance(name, str) and re.fullmatch(r"local:[1-9]\d*|(tcp|tls|ucx)://.+", name):
-        return name
-    raise VragError(
-        f"{where} is {name!r}; expected the address of a Dask scheduler, such as tcp://node1:8786,"
-        " or local:2 for two workers on this machine."
-    )
-
 
 @dataclass(slots=True)
 class DaskPool:
@@ -87,10 +72,14 @@ def _execute(
 
 @contextmanager
 def open_cluster(name: str) -> Iterator[DaskPool]:
-    """Connect to a cluster by its name from `parse_cluster`; one started here ends with the block.
-
-    Raises `VragError` if Dask is not installed, or no scheduler answers.
+    """Connect to a cluster, "local:2" or the address of a scheduler; one started here ends with the
+    block. Raises `VragError` for another name, if Dask is not installed, or no scheduler answers.
     """
+    if not re.fullmatch(r"local:[1-9]\d*|(tcp|tls|ucx)://.+", name):
+        raise VragError(
+            f"--cluster is {name!r}; expected the address of a Dask scheduler, such as"
+            " tcp://node1:8786, or local:2 for two workers on this machine."
+        )
     try:
         from distributed import Client, LocalCluster
     except ModuleNotFoundError as error:

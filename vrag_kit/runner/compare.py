@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,24 +14,13 @@ from vrag_kit.files import write_file
 from vrag_kit.runner.job import failure_reason
 from vrag_kit.runner.params import cell_tags
 from vrag_kit.runner.report import single_page
-from vrag_kit.workspace import display_path, project_root
+from vrag_kit.workspace import project_root
 
 _NOTEBOOK = Path(__file__).parents[2] / "notebooks/across/61_compare.ipynb"
 _OWN = "own-run"
 """Tag of the notebook's cells that query models, which a comparison of saved answers leaves out."""
-_LONGEST = 100
-"""Characters of a folder's name."""
 _FLIPS = 100
 """Maximum number of flips of each direction and stratum on the page."""
-
-
-def comparison_folder(a: Path, b: Path, choices: Sequence[str], only: str) -> Path:
-    """Return a folder below runs/compare, named by what is compared:
-    "figures_model-mine_model-yours".
-    """
-    sides = [display_path(place) for place in dict.fromkeys([a, b])]
-    words = [re.sub(r"[^\w.]+", "-", word).strip("-.") for word in (*sides, *choices, only)]
-    return Path("runs/compare") / "_".join(filter(None, words))[:_LONGEST]
 
 
 def compare_runs(

@@ -22,6 +22,8 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 
+from vrag_kit.checkpoints import check_device
+from vrag_kit.config import hardware_of
 from vrag_kit.dry_run import DryRun, dry_run
 from vrag_kit.errors import NotGeneratedError, VragError
 from vrag_kit.generation import load_generator
@@ -82,16 +84,20 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
             name, redirected = notebook_name(notebook), redirect_outputs(settings, Path(scratch))
             if "hardware" in settings:
                 redirected["hardware"] = {**settings["hardware"], "device": "cpu"}
-            space, error = execute_cells(notebook, redirected, recorded.models)
+                try:
+                    check_device(hardware_of(settings["hardware"]).device)
+                except VragError as error:
+                    recorded.missing[str(error)] = None
+            space, fault = execute_cells(notebook, redirected, recorded.models)
             report.notes += [(note, name) for note in notes]
             notes.clear()
             answer_ids |= _answer_ids(space)
-            if error is not None:
+            if fault is not None:
                 _load_models(settings)
-                words = error.words
+                words = fault.words
                 for folder in [each for each in settings if each.endswith("_dir")]:
                     words = words.replace(str(Path(scratch) / folder), str(settings[folder]))
-                (report.undrawn if error.undrawn else report.failed)[name] = words
+                (report.undrawn if fault.undrawn else report.failed)[name] = words
         with ExitStack() as opened:
             stores = []
             for place in sorted(recorded.stores):

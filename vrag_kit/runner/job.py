@@ -12,14 +12,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from signal import strsignal
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import psutil
 import yaml
@@ -36,8 +35,6 @@ ADDED = {"injected-parameters", "papermill-error-cell-tag"}
 """Tags of cells that papermill adds."""
 THREADS = ("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """Environment variables that limit the threads of numerical libraries."""
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
@@ -61,34 +58,34 @@ class LocalPool:
         """
         name = notebook.relative_to(project_root() / "notebooks").with_suffix("").as_posix()
         given, connections = output.with_suffix(".parameters.yaml"), _connections(output)
-        command = [sys.executable, "-m", "vrag_kit.runner.job", str(notebook), str(output)]
-        with run_lock(output.with_suffix(".lock"), f"run of {name}"):
+        shares = {} if self.threads is None else dict.fromkeys(THREADS, str(self.threads))
+        command: list[str | Path] = [sys.executable, "-m", "vrag_kit.runner.job"]
+        command += [notebook, output, given]
+        own = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", PLACE: str(status_file(output).absolute())}
+        with ExitStack() as stack:
+            stack.enter_context(run_lock(output.with_suffix(".lock"), f"run of {name}"))
             write_file(given, yaml.safe_dump(dict(parameters), sort_keys=False))
             status_file(output).unlink(missing_ok=True)
             shutil.rmtree(connections, ignore_errors=True)  # of a run that was killed
             connections.mkdir(mode=0o700)
-            try:
-                with output.with_suffix(".log").open("w", encoding="utf-8", buffering=1) as log:
-                    return self._run_logged([*command, str(given)], name, output, log)
-            finally:
-                shutil.rmtree(connections, ignore_errors=True)
+            stack.callback(shutil.rmtree, connections, ignore_errors=True)
+            log = output.with_suffix(".log").open("w", encoding="utf-8", buffering=1)
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,  # the system closes it when this process ends
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                cwd=project_root(),
+                env={**shares, **os.environ, **own},
+                start_new_session=True,
+            )
+            return self._wait(process, stack.enter_context(log), name)
 
-    def _run_logged(self, command: Sequence[str], name: str, output: Path, log: IO[str]) -> int:
-        shares = {} if self.threads is None else dict.fromkeys(THREADS, str(self.threads))
-        own = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", PLACE: str(status_file(output).absolute())}
+    def _wait(self, process: subprocess.Popen[str], log: IO[str], name: str) -> int:
         failures: list[OSError] = []
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,  # the system closes it when this process ends
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            cwd=project_root(),
-            env={**shares, **os.environ, **own},
-            start_new_session=True,
-        )
         arguments = (process.stdout, log, name, failures)
         reader = threading.Thread(target=_copy_lines, args=arguments, daemon=True)
         reader.start()
@@ -132,20 +129,6 @@ def _children(process: int) -> set[int]:
 def _kill_group(leader: int) -> None:
     with suppress(ProcessLookupError, PermissionError):  # the latter where all are dead
         os.killpg(leader, signal.SIGKILL)
-
-
-def map_threads(
-    work: Callable[[Item], Result], items: Iterable[Item], jobs: int, stop: Callable[[], None]
-) -> list[Result]:
-    """Return the results of `work`, `jobs` at once. At the end, also when interrupted, nothing more
-    is begun, and `stop` ends what goes on.
-    """
-    with ThreadPoolExecutor(jobs) as threads:
-        try:
-            return list(threads.map(work, items))
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
-            stop()
 
 
 def status_file(output: Path) -> Path:

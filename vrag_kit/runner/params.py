@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import tempfile
 from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -111,7 +110,7 @@ def split_by_notebook(
     for name, value in values.items():
         defaults = [names[name] for names in declared.values() if name in names]
         if isinstance(value, Mapping) and isinstance(defaults[0] if defaults else None, Mapping):
-            faults += [f"{name}: {fault}" for fault in _key_faults(name, value, defaults)]
+            faults += _key_faults(name, value, defaults)
     if found := dict.fromkeys(filter(None, faults)):
         raise VragError("\n".join(f"{where}: {fault}" for fault in found))
     return {
@@ -121,20 +120,14 @@ def split_by_notebook(
 
 
 def unwritable_folders(folders: Collection[tuple[str, str]]) -> list[str]:
-    """Return one line for each (parameter, folder) that cannot be written. A file is written on
-    trial in the nearest parent that exists, and removed.
-    """
+    """Return one line for each (parameter, folder) that cannot be written."""
     lines = []
     for name, folder in folders:
         parent = project_path(folder)
         while not os.path.lexists(parent):
             parent = parent.parent
-        try:
-            with tempfile.TemporaryFile(dir=parent):
-                pass
-        except OSError as error:
-            reason = f"{parent} takes no file ({error.strerror})"
-            lines.append(f"{name} is {folder!r}; expected a folder to write to, but {reason}.")
+        if not (parent.is_dir() and os.access(parent, os.W_OK)):
+            lines.append(f"{name} is {folder!r}; expected a folder, but {parent} takes no file.")
     return lines
 
 
@@ -194,4 +187,4 @@ def _key_faults(name: str, given: Values, defaults: Sequence[Values]) -> list[st
             faults.append(_misfit(key, given[key], default))
         else:
             faults.append(f"lacks {key!r}; expected all of {', '.join(needed)}.")
-    return list(filter(None, faults))
+    return [f"{name}: {fault}" for fault in faults if fault]

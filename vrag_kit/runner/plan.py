@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError, did_you_mean
-from vrag_kit.runner.cluster import CLUSTER, parse_cluster
 from vrag_kit.runner.params import (
     SERVES,
     declared_parameters,
@@ -34,8 +33,6 @@ class Plan:
     """Notebook → its parameters from the file, in the order of execution."""
     folder: Path
     """Folder of the executed copies, each in the folder of its notebook."""
-    cluster: str
-    """The cluster that executes them (`parse_cluster`); "" for this machine."""
 
     def settings(self) -> Iterator[tuple[Path, dict[str, Any]]]:
         """Yield each notebook with all its parameters, given or default."""
@@ -64,25 +61,18 @@ def read_plan(parameter_file: Path) -> Plan:
     """Read the plan of a parameter file.
 
     The key `notebooks:` lists its notebooks (`matching_names`). Without it, a file in
-    params/<folder>/ is for notebooks/<folder>/; `cluster:` names the cluster. Raises `VragError`,
-    one line per fault, for a file that is neither, for an unknown notebook, for folders (names in
-    `_dir`) that cannot be written, for faults in the options of endpoints, since a secret would be
-    written to executed copies, and as `read_parameters` and `split_by_notebook` do.
+    params/<folder>/ is for notebooks/<folder>/. Raises `VragError`, one line per fault, for a file
+    that is neither, for an unknown notebook, for folders (names in `_dir`) that cannot be written,
+    for faults in the options of endpoints, since a secret would be written to executed copies, and
+    as `read_parameters` and `split_by_notebook` do.
     """
     values = read_parameters(parameter_file)
-    wanted, cluster = values.pop(SERVES, None), values.pop(CLUSTER, "")
-    if cluster:
-        cluster = parse_cluster(cluster, f"{parameter_file}: {CLUSTER}")
+    wanted = values.pop(SERVES, None)
     file, params = parameter_file.resolve(), (project_root() / "params").resolve()
     place = file.relative_to(params) if file.is_relative_to(params) else Path(file.name)
     if wanted is None and len(place.parts) > 1:
         wanted = [place.parent.as_posix()]
     known = {notebook_name(notebook): notebook for notebook in all_notebooks()}
-    if not known:
-        raise VragError(
-            f"{parameter_file}: there are no notebooks in {notebooks_folder()}. Run this in the"
-            " project's folder, which holds `notebooks` and `params`."
-        )
     if not isinstance(wanted, list) or not wanted:
         raise VragError(
             f"{parameter_file}: {SERVES} is {wanted!r}; expected a list of notebooks or of their"
@@ -91,7 +81,7 @@ def read_plan(parameter_file: Path) -> Plan:
     names = matching_names(wanted, list(known), f"{parameter_file}: {SERVES}")
     given = split_by_notebook([known[name] for name in names], values, parameter_file)
     folder = project_root() / "runs" / place.with_suffix("")
-    plan = Plan(file=parameter_file, given=given, folder=folder, cluster=cluster)
+    plan = Plan(file=parameter_file, given=given, folder=folder)
     folders = {("the folder of executed copies", str(folder))}
     for _, settings in plan.settings():
         folders |= {(name, settings[name]) for name in settings if name.endswith("_dir")}
@@ -126,8 +116,9 @@ def matching_names(parts: Sequence[object], names: Collection[str], where: str) 
             name for name in names if name.startswith(start) or Path(name).name.startswith(start)
         ]
         if not begin:
+            listed = ", ".join(names) or f"none in {notebooks_folder()}"
             near = did_you_mean(start, names)
-            raise VragError(f"{where}: no notebook {part!r}; found {', '.join(names)}.{near}")
+            raise VragError(f"{where}: no notebook {part!r}; found {listed}.{near}")
         found += begin
     return list(dict.fromkeys(found))
 

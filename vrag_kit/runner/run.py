@@ -7,10 +7,12 @@ runs/visual_rag/demo/visual_rag/02_….json     fingerprint of the run, by which
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,13 +24,14 @@ from typing import Any, NamedTuple
 import psutil
 
 from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
 from vrag_kit.log import failed_calls
 from vrag_kit.processes import available_cores
-from vrag_kit.runner.cluster import DaskPool, open_cluster, parse_cluster
-from vrag_kit.runner.job import LocalPool, failure_reason, map_threads, run_lock, status_file
+from vrag_kit.runner.cluster import DaskPool, open_cluster
+from vrag_kit.runner.job import LocalPool, failure_reason, run_lock, status_file
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import Plan, notebook_name, read_plan, select_notebooks
-from vrag_kit.runner.stamp import figure_hashes, is_finished, mark_finished, texts
+from vrag_kit.runner.stamp import figure_hashes, file_fingerprint, run_fingerprint, texts
 from vrag_kit.workspace import path as project_path
 
 KERNEL = 2 * 2**30
@@ -70,9 +73,21 @@ class Task:
         """The path of the executed copy."""
         return self.folder / f"{self.name}.ipynb"
 
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what a rerun compares: hashes of code, data, figures and the executed copy."""
+        found = run_fingerprint(self.notebook, self.given, self.settings)
+        return found | {"copy": file_fingerprint(self.output)}
+
     def is_finished(self) -> bool:
-        """Return whether the notebook need not run (`stamp.is_finished`)."""
-        return is_finished(self.notebook, self.given, self.settings, self.output)
+        """Return whether the last run succeeded, and nothing has changed, including the executed
+        copy. It is False if failed calls are to be repeated.
+        """
+        try:
+            note = json.loads(self.output.with_suffix(".json").read_text(encoding="utf-8"))
+            same: bool = note == self.fingerprint()
+        except (OSError, ValueError):
+            return False
+        return same and not self.settings.get("hardware", {}).get("retry_failures")
 
     def summary(self) -> str:
         """Describe what a run wrote, and its failed calls."""
@@ -106,8 +121,8 @@ def run_notebooks(
     room. Only notebooks whose name contains one of `only` (`select_notebooks`) run, or all.
 
     `jobs` run at once, each on its share of the cores; None: as many as keep the cores busy and fit
-    into memory (`job_limits`). A `cluster` ("local:2", or the address of a Dask scheduler), given
-    here or by the first file, executes `jobs` of them at once, or any number. A notebook is skipped if
+    into memory (`job_limits`). A `cluster` ("local:2", or the address of a Dask scheduler)
+    executes `jobs` of them at once, or any number. A notebook is skipped if
     it finished before, and its copy, the notebook, its parameters, the package, the files its
     parameters name, and its figures are unchanged; with `force`, none is. Raises `VragError` before
     anything runs for an unknown parameter, a value of another type, a folder that cannot be
@@ -117,23 +132,18 @@ def run_notebooks(
     if jobs is not None and jobs < 1:
         raise VragError(f"--jobs is {jobs}; expected 1 or more.")
     plans = select_notebooks([read_plan(file) for file in parameter_files], only)
-    cluster = parse_cluster(cluster, "--cluster") if cluster else plans[0].cluster
     tasks = list(chain.from_iterable(map(plan_tasks, plans)))
     todo = [task for task in tasks if force or not task.is_finished()]
     if not todo:
         return list(map(_skipped, tasks))
     # a notebook of two parameter files writes the same figures
     one_at_a_time: defaultdict[Path, Lock] = defaultdict(Lock)
-    finished: list[str] = []
 
     def run(task: Task) -> Outcome:
         with one_at_a_time[task.notebook]:
             if not force and task.is_finished():
                 return _skipped(task)
-            outcome = _run(task, pool)
-        finished.append(outcome.notebook)
-        print(f"{len(finished)} of {len(tasks)} notebooks finished", flush=True)
-        return outcome
+            return _run(task, pool)
 
     with ExitStack() as stack:
         for plan in plans:
@@ -145,7 +155,10 @@ def run_notebooks(
             limits = job_limits([task.settings for task in todo], jobs)
             pool, jobs = LocalPool(limits.threads), limits.jobs
             print(f"{jobs} notebooks at once, threads of each: {limits.threads or 'all'}")
-        return map_threads(run, tasks, jobs, pool.stop)
+        stack.callback(pool.stop)  # also when interrupted
+        workers = ThreadPoolExecutor(jobs)
+        stack.callback(workers.shutdown, wait=False, cancel_futures=True)
+        return list(workers.map(run, tasks))
 
 
 def _run(task: Task, pool: LocalPool | DaskPool) -> Outcome:
@@ -161,7 +174,8 @@ def _run(task: Task, pool: LocalPool | DaskPool) -> Outcome:
             detail = failure_reason(task.output, status)
         else:
             # data are looked at again: the notebook may have generated them
-            mark_finished(task.notebook, task.given, task.settings, task.output)
+            note = json.dumps(task.fingerprint(), indent=2)
+            write_file(task.output.with_suffix(".json"), note)
     except VragError as error:
         detail = str(error)
     except OSError as error:

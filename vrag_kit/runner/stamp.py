@@ -16,7 +16,6 @@ from types import CodeType
 from typing import Any
 
 from vrag_kit.custom import custom_files
-from vrag_kit.files import write_file
 from vrag_kit.runner.params import read_cells
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
@@ -41,30 +40,6 @@ def run_fingerprint(
         "data": _data_fingerprints(settings),
         "figures": figure_hashes(notebook, settings),
     }
-
-
-def mark_finished(
-    notebook: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any], copy: Path
-) -> None:
-    """Write next to `copy`, a notebook's executed copy, the fingerprint of its successful run."""
-    note = run_fingerprint(notebook, parameters, settings) | {"copy": file_fingerprint(copy)}
-    write_file(copy.with_suffix(".json"), json.dumps(note, indent=2))
-
-
-def is_finished(
-    notebook: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any], copy: Path
-) -> bool:
-    """Return whether the run that left `copy` succeeded, and nothing has changed, including the
-    copy. It is False if failed calls are to be retried.
-    """
-    if settings.get("hardware", {}).get("retry_failures"):
-        return False
-    try:
-        note = json.loads(copy.with_suffix(".json").read_text(encoding="utf-8"))
-        same_copy = note.pop("copy") == file_fingerprint(copy)
-    except (OSError, ValueError, KeyError):
-        return False
-    return bool(same_copy and note == run_fingerprint(notebook, parameters, settings))
 
 
 def figure_hashes(notebook: Path, settings: Mapping[str, Any]) -> dict[str, str]:
