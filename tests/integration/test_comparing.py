@@ -176,16 +176,6 @@ def notebook(*cells: str) -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def test_a_parameter_that_differs_in_one_experiment_alone_names_it(
-    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
-) -> None:
-    for name, number, seed in (("a", "03", 0), ("a", "04", 0), ("b", "03", 0), ("b", "04", 7)):
-        with notebook(f"seed = {seed}"):
-            save_answers(judged, birds, tmp_path / name, f"{number}_birds", store)
-    table = config_diff(load_answers(tmp_path / "a"), load_answers(tmp_path / "b"))
-    assert table.to_numpy().tolist() == [["seed", "0", "7", "04_birds"]]
-
-
 @pytest.mark.parametrize(
     ("sides", "words"),
     [

@@ -145,7 +145,7 @@ def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.M
     assert len(missing) == 5
 
 
-def test_what_several_notebooks_miss_is_one_line_with_their_names_or_their_count(
+def test_what_several_notebooks_miss_is_one_line_with_their_names(
     parameters,
 ) -> None:
     values = {"annotations": "nowhere.jsonl", "models": ["field-guide-vlm-fwe"]}
@@ -153,9 +153,6 @@ def test_what_several_notebooks_miss_is_one_line_with_their_names_or_their_count
     assert "'field-guide-vlm-fwe'" in wrong  # in one round
     assert line.startswith(f"{', '.join(BOOKS)}: ")
     assert "nowhere.jsonl: no such annotation file" in line
-    shutil.copy(f"notebooks/{BOOKS[0]}.ipynb", "notebooks/mine/04_asks_again.ipynb")
-    (line,) = check_parameters(parameters(notebooks=["mine"], annotations="nowhere.jsonl"))[1]
-    assert line.endswith(" (4 notebooks: 01, 02, 03, …)")
 
 
 def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_something(

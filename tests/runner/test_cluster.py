@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -14,10 +13,8 @@ from commands import P, running, until
 from own_project import notebook
 
 from vrag_kit.errors import VragError
-from vrag_kit.runner.plan import read_plan
-from vrag_kit.runner.run import plan_tasks, run_notebooks
+from vrag_kit.runner.run import run_notebooks
 
-COPIES = "runs/guide/p/guide"
 WAITS = """from pathlib import Path
 import os
 import time
@@ -61,31 +58,6 @@ def test_a_worker_that_is_killed_loses_nothing(waiting: Path) -> None:
     assert (len(begun(waiting, "01_one")), len(begun(waiting, "02_two"))) == (2, 1)
     # who ran them makes no difference
     assert [each.status for each in run_notebooks([Path(P)])] == ["unchanged", "unchanged"]
-
-
-@pytest.mark.slow
-def test_a_scheduler_that_goes_away_is_named_and_what_is_finished_stays(waiting: Path) -> None:
-    told = waiting / "scheduler.json"
-    alone = ("--port", "0", "--no-dashboard", "--scheduler-file", str(told))
-    with running(waiting, "dask", "scheduler", *alone) as scheduler:
-        until(told.is_file)
-        address = json.loads(told.read_text())["address"]
-        one = ("--nthreads", "2", "--no-nanny", "--no-dashboard", "--death-timeout", "1")
-        with (
-            running(waiting, "dask", "worker", address, *one),
-            running(waiting, "vrag_kit.runner.cli", "run", P, "--cluster", address) as run,
-        ):
-            (waiting / "go-01_one").touch()
-            until((waiting / COPIES / "01_one.json").is_file)
-            until(lambda: begun(waiting, "02_two"))
-            scheduler.kill()
-            assert run.wait(60) == 1
-            until(lambda: not psutil.pid_exists(begun(waiting, "02_two")[0]))
-    log = (waiting / "run.log").read_text(encoding="utf-8")
-    assert f"[guide/02_two] FAILED: {address} did not bring it to an end" in log
-    one, two = log.splitlines()[-2:]
-    assert (one.split()[1], two.split()[1]) == ("done", "failed")
-    assert [task.is_finished() for task in plan_tasks(read_plan(Path(P)))] == [True, False]
 
 
 @pytest.mark.slow

@@ -151,7 +151,7 @@ def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> 
     (copies / "02_bad.ipynb").write_text('{"cells": [', encoding="utf-8")
     (copies / "03_dying.ipynb").unlink()
     states = [section.state for section in write_report([P])[1]]
-    found = zip(states, ("out of date", "cannot be read", "not run"), strict=True)
+    found = zip(states, ("have changed since", "cannot be read", "not run"), strict=True)
     assert [state for state, words in found if words not in state] == []
 
 

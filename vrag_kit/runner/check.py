@@ -16,9 +16,6 @@ from vrag_kit.runner.plan import Plan, read_plan, select_notebooks
 if TYPE_CHECKING:
     from vrag_kit.runner.dry_run import DryRunReport, ModelCost
 
-_NAMED = 3
-"""Maximum number of notebooks named in a finding."""
-
 
 def print_check(file: Path, only: Sequence[str] = ()) -> bool:
     """Print the expected calls and missing inputs of a parameter file; returns whether something is
@@ -88,15 +85,8 @@ def _total(report: DryRunReport) -> str:
 
 
 def _by_finding(findings: Iterable[tuple[str, str]]) -> list[str]:
-    """One line for each finding (words, notebook) with its notebooks: their names before it,
-    or, of many, their number behind it.
-    """
+    """One line for each finding (words, notebook), with the names of its notebooks before it."""
     books: dict[str, list[str]] = defaultdict(list)
     for words, name in findings:
         books[words].append(name)
-    lines = []
-    for words, names in books.items():
-        first = ", ".join(Path(name).name.partition("_")[0] for name in names[:_NAMED])
-        many = f"{words} ({len(names)} notebooks: {first}, …)"
-        lines.append(many if len(names) > _NAMED else f"{', '.join(names)}: {words}")
-    return lines
+    return [f"{', '.join(names)}: {words}" for words, names in books.items()]

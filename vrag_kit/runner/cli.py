@@ -153,9 +153,6 @@ def metrics(
         "have no results in the run and count as 0": labels.keys() - ranked,
         "have no labels and are left out": ranked - labels.keys(),
         f"have too few results, and so no {BY_DEPTH}": shallow_queries(results, labels),
-        "have no relevant document and are left out of the means": [
-            query_id for query_id in labels if max(labels[query_id].values(), default=0) < 1
-        ],
     }
     for words, queries in notes.items():
         if queries:

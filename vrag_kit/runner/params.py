@@ -41,18 +41,11 @@ class _UniqueNames(yaml.SafeLoader):
 
 
 def read_parameters(path: Path) -> dict[str, Any]:
-    """Read a flat YAML file of parameters; raises `VragError` when it cannot be read, is not YAML,
-    or is not flat.
+    """Read a flat YAML file of parameters; raises `VragError` when it is not YAML, or not flat, and
+    `OSError` when it cannot be read.
     """
-    if path.suffix == ".ipynb":
-        raise VragError(
-            f"{path}: this is a notebook; expected a YAML file of parameters, such as one with the"
-            f" line `{SERVES}: [{path.stem}]`."
-        )
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), _UniqueNames) or {}  # a SafeLoader
-    except OSError as error:
-        raise VragError(f"{path}: cannot be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:
         raise VragError(f"{path}: byte {error.start} is not UTF-8 text.") from error
     except yaml.YAMLError as error:

@@ -100,10 +100,8 @@ def _section(task: Task, anchor: str) -> NotebookSection:
         return NotebookSection(task.name, anchor, "its copy cannot be read; run it again")
     index, failure = find_failure(executed.cells)
     problems = [f"failed: {failure}"] if failure else []
-    if not failure and not task.output.with_suffix(".json").is_file():
-        problems.append(f"not finished: it was stopped, or is still running; see {task.name}.log")
-    elif not failure and not task.is_finished():
-        problems.append("out of date: notebook, parameters, data or code have changed; run again")
+    if not failure and not task.is_finished():
+        problems.append("not finished, or notebook, parameters, data or code have changed since")
     executed.cells = executed.cells[: index + 1]
     state = "; ".join([*problems, *task.failed_calls()]) or "done"
     return _render(executed, task.name, anchor, state)

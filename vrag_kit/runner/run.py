@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 
@@ -31,7 +31,7 @@ from vrag_kit.runner.cluster import DaskPool, open_cluster
 from vrag_kit.runner.job import LocalPool, failure_reason, run_lock, status_file
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import Plan, notebook_name, read_plan, select_notebooks
-from vrag_kit.runner.stamp import figure_hashes, file_fingerprint, run_fingerprint, texts
+from vrag_kit.runner.stamp import file_fingerprint, run_fingerprint, texts
 from vrag_kit.workspace import path as project_path
 
 KERNEL = 2 * 2**30
@@ -47,7 +47,7 @@ class Outcome:
     notebook: str
     status: str  # "done", "unchanged" or "failed"
     seconds: float
-    detail: str  # figures written, or the failing cell and its error
+    detail: str  # failed calls, or the failing cell and its error
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,6 @@ class Task:
         except (OSError, ValueError):
             return False
         return same and not self.settings.get("hardware", {}).get("retry_failures")
-
-    def summary(self) -> str:
-        """Describe what a run wrote, and its failed calls."""
-        count = len(figure_hashes(self.notebook, self.settings))
-        folder = self.settings.get("figures_dir", "")
-        return "; ".join([f"{count} files in {folder}", *self.failed_calls()])
 
     def failed_calls(self) -> list[str]:
         """Describe the models of which the run has no answer, and the failed verdicts."""
@@ -152,9 +146,9 @@ def run_notebooks(
         if cluster:
             pool, jobs = stack.enter_context(open_cluster(cluster)), jobs or len(tasks)
         else:
-            limits = job_limits([task.settings for task in todo], jobs)
-            pool, jobs = LocalPool(limits.threads), limits.jobs
-            print(f"{jobs} notebooks at once, threads of each: {limits.threads or 'all'}")
+            jobs, threads = job_limits([task.settings for task in todo], jobs)
+            pool = LocalPool(threads)
+            print(f"{jobs} notebooks at once, threads of each: {threads or 'all'}")
         stack.callback(pool.stop)  # also when interrupted
         workers = ThreadPoolExecutor(jobs)
         stack.callback(workers.shutdown, wait=False, cancel_futures=True)
@@ -186,12 +180,12 @@ def _run(task: Task, pool: LocalPool | DaskPool) -> Outcome:
         print(f"[{name}] FAILED: {detail}", flush=True)
         return Outcome(name, "failed", seconds, detail)
     print(f"[{name}] done in {seconds:.0f} s", flush=True)
-    return Outcome(name, "done", seconds, task.summary())
+    return Outcome(name, "done", seconds, "; ".join(task.failed_calls()))
 
 
 def _skipped(task: Task) -> Outcome:
     print(f"[{task.name}] unchanged since its last run: skipped", flush=True)
-    return Outcome(task.name, "unchanged", 0.0, task.summary())
+    return Outcome(task.name, "unchanged", 0.0, "; ".join(task.failed_calls()))
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
@@ -204,15 +198,11 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-class JobLimits(NamedTuple):
-    """Number of notebooks at once, and of threads for each."""
-
-    jobs: int  # notebooks at once
-    threads: int | None  # of each; None: all cores, as its libraries like
-
-
-def job_limits(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -> JobLimits:
-    """Return how many notebooks run at once, and the threads of each; `settings` has one item each.
+def job_limits(
+    settings: Sequence[Mapping[str, Any]], jobs: int | None = None
+) -> tuple[int, int | None]:
+    """Return (notebooks at once, threads of each); None as threads means all cores, as libraries
+    like. `settings` has one item each.
 
     `jobs` notebooks run at once, never more than there are. None means one per core, within three
     quarters of the free memory for their models' weights. It means 1 if a model is on another
@@ -224,7 +214,7 @@ def job_limits(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -
         jobs = min(available_cores(), room) if all(map(_all_local, settings)) else 1
     jobs = max(1, min(jobs, len(settings)))
     all_of_them = jobs == 1 and available_cores() == os.cpu_count()
-    return JobLimits(jobs, None if all_of_them else max(1, available_cores() // jobs))
+    return jobs, None if all_of_them else max(1, available_cores() // jobs)
 
 
 def _memory(settings: Mapping[str, Any]) -> int:
