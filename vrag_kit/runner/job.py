@@ -144,18 +144,15 @@ def _connections(output: Path) -> Path:
 @contextmanager
 def run_lock(lock: Path, what: str) -> Iterator[None]:
     """Hold `lock` exclusively within the block. Raises `VragError` if another process holds it."""
-    held = FileLock(lock, timeout=0)
     lock.parent.mkdir(parents=True, exist_ok=True)
     try:
-        held.acquire()
+        held = FileLock(lock).acquire(timeout=0)
     except Timeout as error:
         raise VragError(
             f"{lock.parent}: another `{what}` is at work there. Wait for it, or stop it."
         ) from error
-    try:
+    with held:
         yield
-    finally:
-        held.release()
 
 
 def failure_reason(output: Path, status: int) -> str:
