@@ -200,11 +200,7 @@ def test_a_folder_in_which_annotations_or_images_are_not_clear_says_what_is_in_i
     assert (code, "no image folder" in output) == (2, True)
 
 
-def test_a_parameter_file_takes_no_options_of_data_and_a_lone_file_needs_its_images(
-    data: Path,
-) -> None:
-    code, output = check("params/visual_rag/demo.yaml", "--csv", "x.csv")
-    assert (code, "parameter file" in output) == (2, True)
+def test_a_lone_file_needs_its_images(data: Path) -> None:
     code, output = check(data / "annotations.jsonl")
     assert (code, "<image folder>" in output) == (2, True)
 

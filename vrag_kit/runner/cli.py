@@ -241,7 +241,10 @@ def fetch_images(
 
     fetched = fetch_visual_rag(annotations, archive, to)
     print(fetched)
-    if not fetched.complete:
+    if fetched.complete:
+        how_known = ", as far as names and sizes tell" if fetched.by_size else ""
+        print(f"{to} is complete{how_known}")
+    else:
         print(f"{to / 'missing.txt'} lists all that are missing or damaged")
     raise Exit(int(not fetched.complete))
 
