@@ -265,4 +265,4 @@ def test_vrag_check_misses_an_encoder_whose_vectors_no_search_takes(checked: Che
     code = LETTERS.replace("in texts])", "in texts][1:])")
     (checked.folder / "my_model.py").write_text(code, encoding="utf-8")
     _, (fault,) = checked.check(FINDING_BOOK, retrievers=["my_model:Letters"])
-    assert "encode_documents returned shape (0, 3) for 1 documents" in fault
+    assert "returned shape (0,) for 1 queries; expected numbers of shape (1, d)" in fault
