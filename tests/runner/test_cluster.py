@@ -29,6 +29,7 @@ TABLES = {name: f"{name},0.30000000000000004\n".encode() for name in ("01_one", 
 @pytest.fixture
 def waiting(here: Path) -> Path:
     """The project with two notebooks that each end when there is a file `go-…`."""
+    (here / P).write_text("{}", encoding="utf-8")
     figures = str(here / "figures")
     for name in TABLES:
         path = here / "notebooks" / "guide" / f"{name}.ipynb"
