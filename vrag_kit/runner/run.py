@@ -140,8 +140,6 @@ def run_notebooks(
             return _run(task, pool)
 
     with ExitStack() as stack:
-        for plan in plans:
-            stack.enter_context(run_lock(plan.folder / ".lock", f"vrag run {plan.file}"))
         pool: LocalPool | DaskPool
         if cluster:
             pool, jobs = stack.enter_context(open_cluster(cluster)), jobs or len(tasks)
@@ -149,6 +147,8 @@ def run_notebooks(
             jobs, threads = job_limits([task.settings for task in todo], jobs)
             pool = LocalPool(threads)
             print(f"{jobs} notebooks at once, threads of each: {threads or 'all'}")
+        for plan in plans:
+            stack.enter_context(run_lock(plan.folder / ".lock", f"vrag run {plan.file}"))
         stack.callback(pool.stop)  # also when interrupted
         workers = ThreadPoolExecutor(jobs)
         stack.callback(workers.shutdown, wait=False, cancel_futures=True)
