@@ -31,7 +31,7 @@ def vrag(
     project: Path, *arguments: str, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, until it ends."""
-    command = [sys.executable, "-m", "vrag_kit.runner", *arguments]
+    command = [sys.executable, "-m", "vrag_kit.runner.cli", *arguments]
     return subprocess.run(
         command, cwd=project, env=env, capture_output=True, text=True, check=False
     )

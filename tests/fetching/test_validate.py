@@ -134,11 +134,9 @@ def test_the_command_ends_with_1_for_faults_alone(
     assert len(pd.read_csv(tmp_path / "found.csv")) == 61
 
 
-def test_a_parameter_file_takes_no_options_of_data_and_a_lone_file_needs_its_images(
+def test_a_lone_file_or_a_folder_without_annotations_needs_its_images(
     write_annotations: Write, tree: Path
 ) -> None:
-    code, output = check("params/visual_rag/demo.yaml", "--csv", "x.csv")
-    assert (code, "parameter file" in output) == (2, True)
     for target in (write_annotations({}), tree):
         code, output = check(target)
         assert (code, "IMAGE_FOLDER" in output) == (2, True)

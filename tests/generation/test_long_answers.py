@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strange_server import StrangeServer
 from talks import contexts_of, make_talks
+from vrag_kit.synthetic.mrag_suite.sub_questions import DecomposedBenchmark, SubQuestion
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models
 from vrag_kit.generation.prompts import PARSERS, PromptSet, parse_long, parse_short
 from vrag_kit.judging import is_abstention
 from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS
-from vrag_kit.synthetic.mrag_suite.sub_questions import DecomposedBenchmark, SubQuestion
 from vrag_kit.types import Benchmark, Query
 
 WHOLE = PROMPT_SETS["paper"]

@@ -15,15 +15,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
-import yaml
-from conftest import ROOT
 from IPython.core.interactiveshell import InteractiveShell
 from statsmodels.stats.contingency_tables import mcnemar
 from strange_server import StrangeServer
 from typer.testing import CliRunner
 
 from vrag_kit.analysis import (
-    add_questions,
     assign_stratum,
     config_diff,
     flips,
@@ -33,23 +30,17 @@ from vrag_kit.analysis import (
     paired_answers,
     paired_differences,
     paired_tests,
-    paired_tests_table,
     per_query,
     save_answers,
     save_collection_answers,
-    to_percent,
 )
-from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, gt_clue, non_clue
 from vrag_kit.judging import RuleJudge, judge_answers, load_judge
 from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
 from vrag_kit.plotting.save_table import plain_cells
-from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
-from vrag_kit.runner.compare import comparison_folder
 from vrag_kit.types import Benchmark
-from vrag_kit.widgets import flips_page
 
 if TYPE_CHECKING:
     pass
@@ -159,27 +150,6 @@ def test_the_difference_is_that_of_compare_and_the_test_mcnemars(figures: Path) 
     assert row["verdict"] == "not significant"
 
 
-def test_a_run_beside_itself_claims_nothing(figures: Path) -> None:
-    answers = load_answers(figures)
-    differences = paired_tests(paired_answers(answers, answers))
-    assert len(differences) == 3
-    assert set(differences["verdict"]) == {"not significant"}
-    assert set(differences["value"]) == {0.0}
-    assert set(differences["p"]) == {1.0}
-    assert flips(paired_answers(answers, answers)).empty
-    table = paired_tests_table(to_percent(differences), paired_answers(answers, answers))
-    assert [name for name in table if name[0] in "AB"][:2] == ["A", "B"]
-
-
-def test_what_stands_in_two_experiments_is_taken_once(
-    birds: Benchmark, judged: pd.DataFrame, figures: Path, store: Path
-) -> None:
-    once = paired_tests(both(figures))
-    save_answers(judged, birds, figures, "birds/04_again", store)
-    assert len(load_answers(figures)) == 2 * len(judged)
-    pd.testing.assert_frame_equal(paired_tests(both(figures)), once)
-
-
 def test_answers_of_two_data_sets_lie_in_one_file_and_are_paired_each_with_its_own(
     birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
 ) -> None:
@@ -206,62 +176,12 @@ def notebook(*cells: str) -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def test_a_parameter_that_differs_in_one_experiment_alone_names_it(
-    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
-) -> None:
-    for name, number, seed in (("a", "03", 0), ("a", "04", 0), ("b", "03", 0), ("b", "04", 7)):
-        with notebook(f"seed = {seed}"):
-            save_answers(judged, birds, tmp_path / name, f"{number}_birds", store)
-    table = config_diff(load_answers(tmp_path / "a"), load_answers(tmp_path / "b"))
-    assert table.to_numpy().tolist() == [["seed", "0", "7", "04_birds"]]
-
-
-def test_what_differs_is_told_in_a_notebook_without_saving(
-    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
-) -> None:
-    with notebook("clue_position = 0"):
-        save_answers(judged, birds, tmp_path, "03_birds", store)
-    with notebook("clue_position = 1"):
-        now = add_questions(judged, birds, store)
-    table = config_diff(load_answers(tmp_path), now)
-    assert table.to_numpy().tolist() == [["clue_position", "0", "1", ""]]
-
-
-@pytest.mark.slow
-def test_61_refuses_what_it_cannot_compare_before_it_asks(
-    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    pictures = {"annotations": guide_folder / "annotations.jsonl", "name": "Field Guide (small)"}
-    pictures["image_root"] = guide_folder / "images"
-    told = {
-        "notebooks": ["across/61_compare"],
-        "data": {name: str(value) for name, value in pictures.items()},
-        "a": {"model": "vlm-few"},
-        "ks": [1, 500],
-        **{f"{name}_dir": str(tmp_path / name) for name in ("answers", "figures", "cache")},
-    }
-    (tmp_path / "p.yaml").write_text(yaml.safe_dump(told), encoding="utf-8")
-    found, missing = check_parameters(tmp_path / "p.yaml")
-    (line,) = missing
-    assert "A has no model = 'vlm-few'; found field-guide-vlm-few, field-guide-vlm-many" in line
-    assert any("500" in each and "61_compare" in each for each in found)  # k, which is cut
-
-
-def test_a_prompt_of_the_same_pictures_is_shown_once(figures: Path) -> None:
-    page = str(flips_page(flips(both(figures))).data)
-    assert page.count("both prompts, images: 1") == 4
-    assert page.count("<img") == 4
-
-
 @pytest.mark.parametrize(
     ("sides", "words"),
     [
         ((["model=swan"], ["model=gander"]), "A has no model = 'swan'; found goose, gander"),
-        ((["colour=red"], ["model=gander"]), "A has no column 'colour'; found "),
         ((["modl=goose"], ["model=gander"]), "Did you mean 'model'?"),
         ((["goose"], ["model=gander"]), "found 'goose', expected column=value"),
-        ((["model=goose"], []), "Name one value, as in --a model=goose --b model=gander"),
         (([], ["model=goose"]), "model has several values on one side"),
     ],
 )
@@ -289,27 +209,9 @@ def test_damaged_and_missing_answers_are_named(figures: Path, tmp_path: Path) ->
         load_answers(tmp_path / "nowhere")
 
 
-def test_a_forecast_saves_no_answers(
-    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path
-) -> None:
-    with dry_run(tmp_path):
-        save_answers(judged, birds, tmp_path / "f", "03_birds", tmp_path)
-    assert not (tmp_path / "f").exists()
-
-
 def test_saved_answers_are_no_results(figures: Path) -> None:
     with pytest.raises(VragError, match="holds no results"):
         load_results(figures)
-
-
-def test_the_table_reads_as_people_say_it(figures: Path) -> None:
-    pairs = both(figures)
-    (row,) = paired_tests_table(to_percent(paired_tests(pairs)), pairs).to_dict("records")
-    assert (row["A: goose"], row["B: gander"]) == ("40.0 [2.4, 94.8]", "80.0 [10.3, 99.3]")
-    assert row["changed (+ / −)"] == "+3 −1"
-    assert row["n_groups"] == 3  # the fourth is that of the refused answer
-    assert row["failed"] == 1
-    assert row["verdict (B against A)"] == "not significant"
 
 
 @pytest.mark.slow
@@ -342,13 +244,6 @@ def test_the_page_has_every_changed_answer_with_both_prompts_images_and_loads_no
     for file in (to / "across").glob("*.table.csv"):
         text = file.read_text(encoding="utf-8")
         assert not re.search(r"[\[(]'|(?:^|[,|\"] ?)/", text, re.MULTILINE), file
-
-
-def test_a_comparison_has_a_folder_of_its_own(figures: Path) -> None:
-    named = comparison_folder(Path("figures"), Path("figures"), ["model=a"], ["model=b"], "03")
-    assert named == Path("runs/compare/figures_model-a_vs_model-b_03")
-    long = comparison_folder(figures, figures, [f"model={'goose' * 60}"], ["model=b"], "")
-    assert len(long.name) < 120
 
 
 def test_several_documents_of_a_prompt_stand_in_one_cell() -> None:

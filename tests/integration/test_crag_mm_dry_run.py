@@ -9,18 +9,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import yaml
 from conftest import ROOT
 from crag_rows import session, turn, write_rows
 
-from vrag_kit.benchmarks import entity_names
 from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, PAGES
 from vrag_kit.files import write_file
-from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
 from vrag_kit.runner.check import check_parameters
-from vrag_kit.types import Document, Query
 
 ASKED = 4
 CLIP, BGE = "openai/clip-vit-large-patch14-336", "BAAI/bge-large-en-v1.5"
@@ -87,14 +83,3 @@ def test_what_is_not_here_is_listed_and_all_calls_are_counted(
     assert calls == [str(2 * (3 + 2) * ASKED)]
     for name in (CLIP, BGE):
         assert re.search(rf"is what .*{name.replace('/', '-')}.* will find", told)
-
-
-def test_without_known_entities_there_is_no_threshold_to_choose() -> None:
-    run = make_run([("a", "kg-1", 0.9)])
-    metadata = {"entities": [{"entity_name": "Van", "entity_attributes": ""}]}
-    corpus = {"kg-1": Document(doc_id="kg-1", metadata=metadata)}
-    untold = threshold_curve(run, [Query(query_id="a", text="?")], corpus, entity_names)
-    assert untold.empty
-    assert np.isnan(best_threshold(untold))
-    wanted = [Query(query_id="a", text="?", entity="Bus")]
-    assert threshold_curve(run, wanted, corpus, entity_names).empty

@@ -15,21 +15,19 @@ import pandas as pd
 import pytest
 import yaml
 from factories import benchmark
-from own_project import Checked, Write, shown
+from own_project import Write, shown
 from pages import README
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging import (
     SHARES,
-    TRUTH,
     Rubric,
     Scale,
     judge_answers,
     load_judge,
     scale_of,
 )
-from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
-from vrag_kit.types import Benchmark, Message, Prompt, Query
+from vrag_kit.types import Benchmark, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?", answers=("red",))
 ONE = Benchmark(name="b", fingerprint="f", queries={"q": QUERY}, corpus={}, qrels={})
@@ -68,33 +66,6 @@ class Says:
 def judged(rubric: Rubric, says: Says, folder: Path, *answers: str) -> pd.DataFrame:
     rows = pd.DataFrame({"query_id": "q", "answer": answers, "status": "ok", "detail": ""})
     return judge_answers(load_judge(says, folder, rubric=rubric), ONE, rows)
-
-
-def test_the_readmes_is_asked_as_one_text_and_its_number_is_the_score(tmp_path: Path) -> None:
-    model = Says("0.25")
-    assert list(judged(readmes(), model, tmp_path, "pink")["score"]) == [0.25]
-    words = "From 0 to 1, how well does “pink” say one of: red? A number alone."
-    assert model.heard == [(Message(role="user", parts=(words,)),)]
-
-
-@pytest.mark.parametrize(
-    ("reply", "why"),
-    [
-        ("quite well", "could not convert string to float: 'quite well'"),
-        ("7", "its score is 7, not from 0 to 1"),
-        ("nan", "its score is nan, not from 0 to 1"),
-    ],
-)
-def test_what_is_no_score_on_its_scale_is_asked_for_once_more_and_then_is_none(
-    reply: str, why: str, tmp_path: Path
-) -> None:
-    mended = Says(reply, "1")
-    assert list(judged(readmes(), mended, tmp_path, "red")["score"]) == [1.0]
-    assert mended.heard[1][-1].parts == (f"{why}. A number alone.",)
-    lost = judged(readmes(), Says("1", reply, reply), tmp_path / "anew", "red", "pink")
-    assert lost["score"][0] == 1
-    assert math.isnan(lost["score"][1])
-    assert why in lost["verdict"][1]
 
 
 @pytest.mark.parametrize(
@@ -154,11 +125,8 @@ def in_the_readmes_words(model: str) -> dict[str, Any]:
     ("reply", "scale", "score"),
     [
         ("Nearly.\\nScore: 0.75", Scale(0, 1), 0.75),
-        ("**1**", Scale(0, 1), 1.0),
-        (".5", Scale(0, 1), 0.5),
         ("-1", Scale(-1, 1), -1.0),
         ("-1", Scale(0, 1), math.nan),
-        ("a 1, I think", Scale(0, 1), math.nan),
     ],
 )
 def test_a_rubric_in_the_words_of_a_parameter_file_is_asked_and_its_last_line_is_the_score(
@@ -178,16 +146,6 @@ def test_a_rubric_in_the_words_of_a_parameter_file_is_asked_and_its_last_line_is
     assert bool(again) == math.isnan(score)
     assert again[1:] == []
     assert all(f"Reply with a number from {scale.worst:g} to 1 alone." in each for each in again)
-
-
-def test_other_words_are_another_judge(mine: Write, tmp_path: Path) -> None:
-    mine(SPEAKER)
-    words = in_the_readmes_words("mine:Speaker")
-    entries = ["mine:Speaker", words, {**words, "rubric": "{answer}?"}]
-    names = [load_judge(entry, tmp_path, rubric=readmes()).name for entry in entries]
-    assert names[0] == "Speaker"
-    assert all(re.fullmatch(r"Speaker, own rubric [0-9a-f]{4}", name) for name in names[1:])
-    assert len(set(names)) == 3
 
 
 def test_a_class_that_scores_takes_no_words_beside_it(mine: Write, tmp_path: Path) -> None:
@@ -254,17 +212,6 @@ def test_scores_are_brought_to_the_scale_of_accuracy_and_words_stay(
     assert list(judged["verdict"][:2]) == raw
 
 
-def test_where_truthfulness_is_asked_for_what_costs_stays_below_0(
-    mine: Write, texts: Benchmark
-) -> None:
-    mine(JUDGES)
-    judged = judge_answers(
-        load_truthfulness_judge("mine:Long"), texts, answers_to_q1("one", "two")[:2]
-    )
-    assert list(judged["score"]) == [-1, 0.5]
-    assert scale_of(judged) == TRUTH
-
-
 def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark) -> None:
     mine(JUDGES)
     own: dict[str, Any] = {}
@@ -295,10 +242,3 @@ def test_what_a_judge_gives_off_its_scale_is_said(
     mine(JUDGES)
     with pytest.raises(VragError, match=words):
         judge_answers(load_judge(f"mine:{name}"), texts, answers_to_q1("one")[:1])
-
-
-def test_vrag_check_misses_a_judge_whose_score_is_off_its_scale(checked: Checked) -> None:
-    (checked.folder / "my_model.py").write_text(f"{JUDGES}{SPEAKER}", encoding="utf-8")
-    _, missing = checked.check(models=["my_model:Speaker"], judge="my_model:Beyond")
-    (told,) = missing
-    assert "judge Beyond: score returned 2 for " in told

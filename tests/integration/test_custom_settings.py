@@ -4,25 +4,14 @@ comparisons, under its name.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from vrag_kit.analysis import (
-    differences_table,
-    mean_scores,
-    paired_differences,
-    per_query,
-    settings_table,
-    to_percent,
-)
 from vrag_kit.errors import VragError
-from vrag_kit.generation import ask_models, gt_clue, one_in_k, render, zero_shot
-from vrag_kit.judging import judge_answers, load_judge
+from vrag_kit.generation import ask_models, render
 from vrag_kit.papers import mrag_bench
 from vrag_kit.papers.crag_mm.prompts import load_prompts
 from vrag_kit.papers.visual_rag.judge import PROMPTS
@@ -33,14 +22,6 @@ QUERY = Query(query_id="q", text="Which colour?")
 
 def asked_as(setting: str, k: int = 1) -> Context:
     return Context(query_id="q", setting=setting, k=k)
-
-
-def clue_last(benchmark: Benchmark, ks: Sequence[int]) -> list[Context]:
-    """1-in-k under a name of one's own, the clue behind the others."""
-    return [
-        replace(each, setting="clue_last", doc_ids=(*each.doc_ids[1:], each.doc_ids[0]))
-        for each in one_in_k(benchmark, ks=ks, draws=1)
-    ]
 
 
 def few_texts() -> Benchmark:
@@ -122,27 +103,6 @@ def test_a_k_without_a_template_is_named() -> None:
         some.template_for(asked_as("mine", 3))
 
 
-OWN_WORDS = {
-    "templates": {"alone": "Choose.\n{% include asked %}\n{% include options %}"},
-    "settings": {"pictures_twice": "examples"},
-}
-
-
-def test_a_parameter_names_a_file_of_ones_own_over_the_papers_words(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text(json.dumps(OWN_WORDS), encoding="utf-8")  # YAML as well
-    prompts = mrag_bench.settings.load_prompts(str(file))
-    paper = mrag_bench.settings.load_prompts("paper")
-    query = replace(QUERY, choices=("red", "blue"))
-    (message,) = render(prompts.template_for(asked_as("no_rag")), query)
-    assert message.parts == ("Choose.\nQuestion: Which colour?\nChoices:\n(A) red\n(B) blue\n",)
-    for same in ("gt_rag", "retrieved_text"):
-        assert prompts.template_for(asked_as(same)) == paper.template_for(asked_as(same))
-    own = prompts.template_for(asked_as("pictures_twice"))
-    assert own == paper.template("examples")
-    assert prompts.read is paper.read
-
-
 def test_what_names_no_wording_is_said(tmp_path: Path) -> None:
     with pytest.raises(
         VragError, match="prompt_set is 'papre'; expected paper, code, or a YAML file"
@@ -155,39 +115,3 @@ def test_what_names_no_wording_is_said(tmp_path: Path) -> None:
         file.write_text(text, encoding="utf-8")
         with pytest.raises(VragError, match=f"mine.yaml: {words}"):
             mrag_bench.settings.load_prompts(str(file))
-
-
-@pytest.fixture(scope="module")
-def judged(guide: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    few = guide.subset(list(guide.queries)[:8])
-    contexts = zero_shot(few) + gt_clue(few, draws=1) + clue_last(few, [2, 3])
-    prompts = PROMPTS.with_settings({"clue_last": "several_images"})
-    answers = ask_models(
-        ["field-guide-vlm-many"],
-        few,
-        contexts,
-        tmp_path_factory.mktemp("answers"),
-        prompts=prompts,
-        decoding={"temperature": 0, "max_new_tokens": 16},
-    )
-    return judge_answers(load_judge("rule"), few, answers)
-
-
-@pytest.mark.slow
-def test_its_answers_are_in_tables_under_its_name_in_words(judged: pd.DataFrame) -> None:
-    results = to_percent(mean_scores(judged)).query("metric == 'accuracy'")
-    table = settings_table(results)
-    assert list(table.index) == [
-        ("zero-shot (no image)", 0),
-        ("clue (1 image)", 1),
-        ("clue last", 2),
-        ("clue last", 3),
-    ]
-    own = judged[(judged["setting"] == "clue_last") & (judged["k"] == 3)]
-    mean = 100 * own.groupby("query_id")["score"].mean().mean()
-    assert table.loc[("clue last", 3), "field-guide-vlm-many"].startswith(f"{mean:.1f} [")
-    arms = per_query(judged, by=["model", "setting"])
-    claims = paired_differences(arms, arm="setting", by=["model"], baseline="gt_clue")
-    assert "clue_last" in set(
-        differences_table(to_percent(claims.assign(metric="accuracy")))["setting"]
-    )

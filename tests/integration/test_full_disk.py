@@ -15,8 +15,6 @@ import pytest
 from commands import said
 from own_project import notebook
 
-from vrag_kit.runner.run import run_notebooks
-
 pytestmark = pytest.mark.slow
 P = "params/guide/p.yaml"
 
@@ -55,14 +53,6 @@ def test_a_full_disk_fails_notebooks_and_not_the_run(here: Path, disk: Path) -> 
     status, told = said("run", P, "--jobs", "1")
     assert (status, told.count("] done in")) == (0, 2), told
     assert not list(disk.rglob("*.part"))
-
-
-@pytest.mark.slow
-def test_a_full_disk_of_a_worker_is_named_by_the_runner(here: Path, disk: Path) -> None:
-    notebook(here / "notebooks/guide/01_one.ipynb", "k = 1", "print('x' * 90_000)")
-    (outcome,) = run_notebooks([Path(P)], only=["01"], cluster="local:1")
-    assert (outcome.status, outcome.notebook) == ("failed", "guide/01_one")
-    assert "No space left on device" in outcome.detail
 
 
 @pytest.mark.slow

@@ -9,15 +9,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import nbformat
 import pandas as pd
-import papermill
 import pytest
 from bs4 import BeautifulSoup
 from conftest import ROOT
 from factories import judged_arms
-from nbconvert.filters.markdown import markdown2html
-from strange_server import StrangeServer
 
 from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.papers.sources import DataSource
@@ -82,40 +78,6 @@ def test_pages_show_answers_and_people_by_their_names(guide: Benchmark) -> None:
     for page in (labels_table(guide, labels)._repr_html_(), choices_page(guide, said).data):
         assert not runs(page)
         assert HOSTILE in words(page)
-
-
-@pytest.mark.slow
-def test_a_notebook_that_was_run_shows_the_names_of_data_and_models_and_answers(
-    guide_folder: Path, tmp_path: Path
-) -> None:
-    """On a model at an endpoint; what is displayed is text, tables and one figure."""
-    name = "<img src=x onerror=alert(1)>[x](javascript:alert(2))"
-    data = {"annotations": str(guide_folder / "annotations.jsonl"), "name": name}
-    data["image_root"] = str(guide_folder / "images")
-    made = tmp_path / "03.ipynb"
-    with StrangeServer({"": [f"say Answer: {name}"]}) as server:
-        entry = {"model": f"{name}@{server.url}", "decoding": {"temperature": 0}}
-        given = {"data": data, "models": [entry], "draws": 1}
-        given |= {"figures_dir": str(tmp_path / "f"), "answers_dir": str(tmp_path / "a")}
-        given["decoding"], given["hardware"] = {"max_new_tokens": 16}, {"batch_size": 8}
-        papermill.execute_notebook(
-            ROOT / "notebooks/visual_rag/03_baselines.ipynb", made, given, progress_bar=False
-        )
-        assert server.requests
-    shown = list(displayed(nbformat.read(made, 4)))
-    assert not [each for html in shown for each in runs(html)]
-    assert sum(name in words(html) for html in shown) >= 5
-
-
-def displayed(book: nbformat.NotebookNode) -> Iterator[str]:
-    """What a notebook displays, as HTML."""
-    for cell in book.cells:
-        for output in cell.get("outputs", ()):
-            data = output.get("data", {})
-            if "text/html" in data:
-                yield data["text/html"]
-            if "text/markdown" in data:
-                yield markdown2html(data["text/markdown"])
 
 
 MADE = {

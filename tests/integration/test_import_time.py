@@ -44,27 +44,6 @@ def test_rooms_are_entered_without_models_statistics_and_widgets() -> None:
     assert [line.strip() for line in printed_by("\n".join(each)).splitlines()] == [*ROOMS]
 
 
-def test_widgets_are_entered_without_models_and_statistics() -> None:
-    assert (HEAVY & imported_by("import vrag_kit.widgets")) <= {"ipywidgets", "anywidget"}
-
-
-def test_answers_are_judged_by_rule_and_averaged_without_loading_a_model() -> None:
-    script = """
-import pandas as pd
-from vrag_kit.analysis import mean_scores, to_percent
-from vrag_kit.judging import judge_answers, load_judge
-from vrag_kit.types import Benchmark, Query
-
-query = Query(query_id="q", text="What color?", answers=("red",), group="g")
-benchmark = Benchmark(name="toy", fingerprint="", queries={"q": query}, corpus={}, qrels={})
-arm = {"model": "m", "setting": "zero_shot", "k": 0, "query_id": "q", "group": "g"}
-answers = pd.DataFrame([{**arm, "answer": "red", "status": "ok", "detail": ""}])
-scores = mean_scores(judge_answers(load_judge("rule"), benchmark, answers))
-assert to_percent(scores)["value"][0] == 100
-"""
-    assert not MODELS & imported_by(script)
-
-
 READING = """
 import sys
 from vrag_kit.benchmarks import load_visual_rag

@@ -14,7 +14,6 @@ import tiny_retrievers
 from conftest import ROOT
 from PIL import Image, ImageDraw
 from strange_server import StrangeServer, images_in, text_in
-from tiny_models import build
 from toy_paper.loader import load_talks
 from toy_paper.scorer import ChoiceJudge, read_letter
 
@@ -23,7 +22,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, read_prompts, top_k, zero_shot
 from vrag_kit.judging import judge_answers
 from vrag_kit.plotting import point_plot
-from vrag_kit.retrieval import evaluate, mean_metrics, search_all
+from vrag_kit.retrieval import search_all
 from vrag_kit.types import Benchmark
 
 TOY = ROOT / "tests" / "toy_paper"
@@ -76,19 +75,6 @@ def run(talks: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFr
     return next(iter(search_all(talks, [entry], k=3, cache_dir=folder / "embeddings").values()))
 
 
-def test_a_photograph_finds_the_page_with_its_own_picture(
-    talks: Benchmark, run: pd.DataFrame
-) -> None:
-    # a shape on white is drawn as on its page, so that even random weights find it
-    firsts = run[run["rank"] == 1].set_index("query_id")["doc_id"]
-    same = {name: query for name, query in talks.queries.items() if name[-3] == "0"}
-    assert {name: firsts[name] for name in same} == {
-        name: f"page-{query.group}" for name, query in same.items()
-    }
-    means = mean_metrics(evaluate(run, talks.qrels, cutoffs=[1, 3]))
-    assert means["value"].between(0.5, 1).any()
-
-
 def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
     talks: Benchmark, run: pd.DataFrame, tmp_path: Path
 ) -> None:
@@ -132,42 +118,28 @@ def test_a_conversation_without_its_first_turn_is_not_asked(
 def test_scores_below_zero_stay_below_zero_up_to_the_figure(
     talks: Benchmark, run: pd.DataFrame, tmp_path: Path
 ) -> None:
-    contexts = zero_shot(talks) + top_k(talks, run, ks=[1, 2])
-    tiny = {"model": str(build("llava", tmp_path / "tiny")), "decoding": {"temperature": 0}}
+    contexts = zero_shot(talks) + top_k(talks, run, ks=[1])
     plans = {"How many corners?": ["say A"], "What color is it?": ["say E?"]}
     with StrangeServer(plans) as server:
         talker = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        decoding = {"max_new_tokens": 8}
-        models = [talker, tiny]
-        table = ask_models(models, talks, contexts, tmp_path, prompts=PROMPTS, decoding=decoding)
+        table = ask_models([talker], talks, contexts, tmp_path, prompts=PROMPTS)
     judged = judge_answers(ChoiceJudge(), talks, table)
-    assert set(judged["score"].dropna()) <= {-1.0, 0.0, 1.0}
-    assert judged.groupby("model").size().to_dict() == {"talker": 48, "tiny": 48}
-    said = judged[judged["model"] == "talker"]
     # the colours have four letters, so that E declines (0); "A. none" is right for disc and ring
     # (1) and wrong for square and bar (−1): half of that is each shape's mean, 0 all means
-    means = mean_scores(said).query("metric == 'accuracy'")
-    assert means["value"].tolist() == [0.0, 0.0, 0.0]
+    means = mean_scores(judged).query("metric == 'accuracy'")
+    assert means["value"].tolist() == [0.0, 0.0]
     assert means["ci_low"].lt(0).all()
-    assert means["ci_high"].gt(0).all()
-    shares = (
-        mean_scores(said, by=["group"]).query("metric == 'accuracy'").set_index("group")["value"]
-    )
-    assert shares.to_dict() == {"disc": 0.5, "square": -0.5, "ring": 0.5, "bar": -0.5}
-    # the tiny model babbles until it is cut off: a bad answer, which earns −1 here, never 0
-    (of_tiny, *_) = mean_scores(judged[judged["model"] == "tiny"]).itertuples()
-    assert (of_tiny.value, of_tiny.n, of_tiny.n_failed, of_tiny.n_truncated) == (-1.0, 16, 0, 16)
-    values = per_query(said)
+    shapes = mean_scores(judged, by=["group"]).query("metric == 'accuracy'")
+    shares = shapes.set_index("group")["value"].to_dict()
+    assert shares == {"disc": 0.5, "square": -0.5, "ring": 0.5, "bar": -0.5}
+    values = per_query(judged)
     assert (values["score_min"].min(), values["score_max"].max()) == (-1.0, 1.0)
     # the same words at every k: no difference, which 4 shapes leave uncertain on a scale of width 2
-    (none,) = paired_differences(
-        values.query("k < 2"), arm="k", by=["model"], baseline=0
-    ).itertuples()
+    (none,) = paired_differences(values, arm="k", by=["model"], baseline=0).itertuples()
     assert (none.value, none.p, none.ci_low < -0.9) == (0.0, 1.0, True)
-    lost = mean_scores(said[said["group"].isin(["square", "bar"])]).query("metric == 'accuracy'")
-    figure = point_plot(to_percent(lost), x="setting", ylabel="Score", limits=(None, None))
-    (axis,) = figure.axes
-    drawn = [line.get_ydata().tolist() for line in axis.lines if line.get_marker() == "o"]
-    assert drawn == [[-50.0, -50.0, -50.0]]  # one k beside the other
+    lost = mean_scores(judged[judged["group"].isin(["square", "bar"])])
+    drawn = to_percent(lost.query("metric == 'accuracy'"))
+    (axis,) = point_plot(drawn, x="setting", ylabel="Score", limits=(None, None)).axes
+    points = [line.get_ydata().tolist() for line in axis.lines if line.get_marker() == "o"]
+    assert points == [[-50.0, -50.0]]
     assert axis.get_ylim()[0] < -50
-    figure.savefig(tmp_path / "figure.png")

@@ -5,26 +5,20 @@ is answered with what to write.
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.log import collect_notes
 from vrag_kit.open import (
     open_articles,
     open_benchmark,
     open_images,
     open_inat_corpus,
-    open_webqa,
     queries_answered_by_articles,
 )
-from vrag_kit.synthetic.crag_mm import open_multi_turn, open_single_turn
 from vrag_kit.synthetic.mrag_bench import open_mrag_bench
-from vrag_kit.workspace import path
 
 
 @pytest.fixture
@@ -65,70 +59,11 @@ def test_a_mapping_opens_the_files_that_it_names(
         assert any(all(w in words for w in a.split(" and ")) for a in query.answers)
 
 
-def test_models_of_the_kit_go_by_their_names(
+def test_a_dry_run_does_not_generate_for_minutes_but_says_what_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert (path("field-guide-vlm-few") / "model.safetensors").is_file()
-    (tmp_path / "field-guide-vlm-few").mkdir()  # a folder of one's own comes before
-    assert path("field-guide-vlm-few") == tmp_path / "field-guide-vlm-few"
-    assert path("") == tmp_path
-
-
-def test_what_a_forecast_draws_in_seconds_is_noted_and_once(
-    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def copied(edition: str, folder: Path) -> None:
-        shutil.copytree(guide_folder, folder, dirs_exist_ok=True)
-
-    monkeypatch.setattr("vrag_kit.synthetic.visual_rag.guide._draw", copied)
-    monkeypatch.chdir(tmp_path)
-    with dry_run(tmp_path / "scratch"), collect_notes() as notes:
-        open_benchmark("field-guide-small")
-        open_benchmark("field-guide-small")
-    assert notes == ["data/field-guide-small was not drawn yet, and is now"]
-
-
-def test_a_query_is_taken_by_its_number(files: dict[str, str]) -> None:
-    benchmark = open_benchmark(files)
-    last = list(benchmark.queries.values())[-1]
-    assert benchmark.query_by_index(-1) == benchmark.query_by_index(19) == last
-    for number in (20, -21, "11", 1.0, True):
-        with pytest.raises(VragError, match=rf"{number!r}; expected 0 to 19"):
-            benchmark.query_by_index(number)
-
-
-@pytest.mark.parametrize(
-    ("open_it", "source", "words"),
-    [
-        (open_benchmark, {"name": "x"}, "annotations is None"),
-        (open_benchmark, 3, "a mapping with annotations, image_root, name"),
-        (open_multi_turn, "", "'field-guide-crag-mm'"),
-        (open_webqa, {"annotations": "a", "images": "b", "name": 3}, "name is 3"),
-    ],
-)
-def test_a_mistake_is_answered_with_what_to_write(
-    open_it: Callable[[object], object], source: object, words: str
-) -> None:
-    """The other cases are in bad_inputs.csv."""
-    with pytest.raises(VragError) as error:
-        open_it(source)
-    assert words in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("open_it", "name"),
-    [
-        (open_benchmark, "field-guide"),
-        (open_mrag_bench, "field-guide-mrag-bench"),
-        (open_single_turn, "field-guide-crag-mm"),
-    ],
-)
-def test_a_dry_run_does_not_generate_for_minutes_but_says_what_does(
-    open_it: Callable[[str], object], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = rf"data/{name} .*`vrag draw {name} data/{name}`"
+    words = r"data/field-guide-mrag-bench .*`vrag draw field-guide-mrag-bench data/"
     with dry_run(tmp_path / "scratch"), pytest.raises(VragError, match=words):
-        open_it(name)
-    assert not (tmp_path / "data" / name).exists()
+        open_mrag_bench("field-guide-mrag-bench")
+    assert not (tmp_path / "data").exists()

@@ -4,13 +4,11 @@ the papers: on how many questions each table runs.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
-from strip_notebooks import NOTEBOOKS, PATHS
+from strip_notebooks import NOTEBOOKS
 
 from vrag_kit.papers.crag_mm.audit import CONVERSATIONS
 from vrag_kit.papers.mrag_bench.settings import ASPECTS, QUESTIONS
@@ -28,13 +26,6 @@ LIMITS = {  # parameters that cap how many questions are asked, each of every gr
     "max_questions.per_dataset",
     "ambiguity.questions_per_dataset",
     "prompt_sweep.questions_per_dataset",
-}
-CONTROLS = {  # of arms that no paper has, and of the figure of all four
-    "mismatched_questions",
-    "mismatched_conversations",
-    "oracles.max_questions",
-    "max_questions.per_scenario",
-    "k",
 }
 SUITE = published("mrag_suite", 1).query("metric == 'n_full'").set_index("dataset")["value"]
 EIGHT = {str(name): int(count) for name, count in SUITE.items()}
@@ -151,15 +142,3 @@ def test_every_paper_file_is_read_and_holds_all_that_is_asked() -> None:
     assert files == {row.paper for row in PRINTED}
     assert sum(QUESTIONS.values()) == 1353
     assert len(EIGHT) == len(DATASETS) == 8
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_no_other_parameter_limits_the_questions(path: Path) -> None:
-    """A parameter whose remark says that 0 asks all is known here as a limit, or a control."""
-    text = path.read_text(encoding="utf-8")
-    told = re.findall(r'"(\w+) = (.*?)  # [^"\n]*0: all', text)
-    names = set()
-    for name, value in told:
-        keys = re.findall(r'\\"([a-z_ ]+)\\": \d+(?!\.)\b', value)
-        names |= {f"{name}.{key}" for key in keys if key != "seed"} or {name}
-    assert names <= LIMITS | CONTROLS

@@ -8,33 +8,24 @@ import gzip
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import ROOT
 from strange_server import StrangeServer
 
 from vrag_kit.analysis import flips, load_answers, paired_answers, save_answers
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
-    ConversationConfig,
-    ask_conversations,
     ask_models,
     gt_clue,
     one_in_k,
     zero_shot,
 )
 from vrag_kit.judging import RuleJudge, judge_answers
-from vrag_kit.papers import mrag_bench as mrag
-from vrag_kit.papers.crag_mm.parameters import Setup
-from vrag_kit.papers.crag_mm.prompts import load_prompts
 from vrag_kit.papers.mrag_suite.modes import SuiteEvidence
 from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.synthetic.crag_mm import open_single_turn
-from vrag_kit.synthetic.mrag_bench import open_mrag_passages
 from vrag_kit.synthetic.mrag_suite import open_suite
 from vrag_kit.types import Benchmark, Context
 from vrag_kit.widgets import flips_page
@@ -69,44 +60,9 @@ def test_relevant_are_the_shown_ids_that_answer_in_visual_rag(
     assert checked(guide, judged(guide, zero_shot(guide) + gold), tmp_path) == len(gold)
 
 
-def test_relevant_are_the_shown_ids_that_answer_in_mrag_bench(
-    drawn: Benchmark, tmp_path: Path
-) -> None:
-    texts = open_mrag_passages(drawn, "field-guide-mrag-bench-small")
-    both = mrag.settings.with_passages(drawn, texts)
-    gold = (
-        mrag.settings.gt_rag(drawn)
-        + mrag.settings.gt_text(texts)
-        + mrag.settings.gt_image_and_text(drawn, texts)
-    )
-    others = mrag.settings.retrieved_rag(drawn)
-    assert checked(both, judged(both, gold + others), tmp_path) > len(gold)
-
-
 @pytest.mark.slow
-def test_relevant_are_the_shown_ids_that_answer_in_crag_mm(tmp_path: Path) -> None:
-    whole = open_single_turn("field-guide-crag-mm-small", "public_test")
-    benchmark = whole.subset(list(whole.queries)[:6])
-    search = {"image_service": "field-guide-egocentric", "image_k": 10, "similarity_threshold": 0.5}
-    search |= {"web_service": "words", "web_k": 5, "rewrite": "none", "rewriter": ""}
-    chars = {"image_context_chars": 1600, "web_context_chars": 3600}
-    arms = Setup(search, chars, {}, {}, {"device": "cpu"}, tmp_path, tmp_path).open(benchmark)
-    talk = ConversationConfig(
-        prompts=load_prompts("paper", image_chars=1600, web_chars=3600),
-        history="generated",
-        search=arms,
-    )
-    contexts = arms.contexts(benchmark, ["task_2"])
-    with StrangeServer() as server:
-        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        answers = ask_conversations([model], benchmark, contexts, tmp_path, conversation=talk)
-    assert checked(benchmark, judged(benchmark, answers), tmp_path) >= 4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["WebQA", "Chart-MRAG", "VisRAG-Doc"])
-def test_relevant_are_the_shown_ids_that_answer_in_mrag_suite(name: str, tmp_path: Path) -> None:
-    benchmark = open_suite("field-guide-mrag-suite-small", [name])[name]
+def test_relevant_are_the_shown_ids_that_answer_in_mrag_suite(tmp_path: Path) -> None:
+    benchmark = open_suite("field-guide-mrag-suite-small", ["Chart-MRAG"])["Chart-MRAG"]
     each = {"retrievers": {"image": ["bm25"], "text": ["bm25"]}, "k": {"image": 3, "text": 3}}
     modes = SuiteEvidence(**each, questions=8, cache_dir=tmp_path)
     contexts = modes.modes(benchmark)
@@ -167,16 +123,11 @@ def compared() -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_left", [True, False])
-def test_a_copied_project_shows_the_same_frames(
-    is_left: bool, goose: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_moved_project_shows_the_same_images(
+    goose: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert pictures(compared()) == (4, 1)
-    other = tmp_path / "elsewhere" / "b"
-    shutil.copytree(goose, other, copy_function=shutil.copyfile)  # with new times
-    if not is_left:
-        goose.rename(tmp_path / "gone")
-    monkeypatch.chdir(other)
+    monkeypatch.chdir(goose.rename(tmp_path / "gone"))
     assert pictures(compared()) == (4, 1)
 
 
@@ -192,29 +143,12 @@ def test_a_picture_that_is_another_now_is_not_shown_for_the_one_that_was_asked_a
 
 
 def test_saved_answers_are_a_table_for_any_program(goose: Path) -> None:
-    file = goose / "runs/figures/01_goose.answers.jsonl.gz"
-    plain = pd.read_json(file, lines=True)
-    assert len(plain) == 2
-    needed = [
-        "model",
-        "query_id",
-        "doc_ids",
-        "relevant",
-        "answer",
-        "score",
-        "score_min",
-        "score_max",
-    ]
+    plain = pd.read_json(goose / "runs/figures/01_goose.answers.jsonl.gz", lines=True)
+    needed = ["model", "query_id", "doc_ids", "relevant", "answer", "score", "score_min"]
     assert plain[needed].notna().all(axis=None)
     loaded = load_answers(goose / "runs/figures")
     assert set(loaded) == {*plain, "experiment"}
     assert {"parameters", "judge_prompt"} <= set(plain)
-
-
-def test_saved_answers_are_ignored_by_git(goose: Path) -> None:
-    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
-    for file in (goose / "runs" / "figures").iterdir():
-        assert any(fnmatch(file.name, pattern) for pattern in ignored), file.name
 
 
 def test_answers_that_an_earlier_version_saved_are_refused(goose: Path) -> None:

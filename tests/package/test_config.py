@@ -50,12 +50,6 @@ def test_what_may_be_secret_is_never_shown(field: str) -> None:
         assert "sk-abc" not in message
 
 
-def test_an_entry_without_a_model_shows_no_value() -> None:
-    with pytest.raises(VragError, match=r"\['key'\]; expected a name") as refused:
-        load_generator({"key": "sk-abc-123456"})
-    assert "sk-abc" not in str(refused.value)
-
-
 def test_null_stands_for_the_default() -> None:
     assert decoding_of({"temperature": None, "max_new_tokens": None}) == Decoding()
     assert hardware_of({"device": None}) == hardware_of(None) == Hardware()

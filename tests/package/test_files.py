@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -57,25 +54,3 @@ def test_a_written_file_may_be_read_by_whom_the_system_lets_read_new_files(tmp_p
     write_file(tmp_path / "ours.txt", "text")
     modes = {file.stat().st_mode for file in tmp_path.iterdir()}
     assert len(modes) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="needs POSIX resource limits")
-def test_a_disk_that_takes_no_more_is_an_error_that_names_the_file(tmp_path: Path) -> None:
-    """Files over 40 kB are refused, as by a full disk, of which Python names no file."""
-    code = """
-import resource, signal, sys
-from pathlib import Path
-from vrag_kit.files import write_file
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-folder = Path(sys.argv[1])
-try:
-    write_file(folder / "some.csv", "x" * 100_000)
-except OSError as error:
-    print(error)
-"""
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert f"File too large: '{tmp_path}/some.csv'" in done.stdout, done.stderr
-    assert not list(tmp_path.iterdir())

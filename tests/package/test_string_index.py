@@ -7,7 +7,6 @@ import pickle
 import random
 import subprocess
 import sys
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -35,16 +34,6 @@ def test_names_are_found_by_number_and_by_name(count: int) -> None:
     once, numbers = names.unique()
     assert list(once) == list(dict.fromkeys(given))
     assert once.take(numbers) == given
-
-
-def test_a_name_takes_its_bytes_behind_the_folder_and_24_more() -> None:
-    given = [f"{'a long folder ' * 5}{n // 100}/{n:032x}.jpg" for n in range(20_000)]
-    tracemalloc.start()
-    names = StringIndex(given)
-    taken, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert list(names) == given
-    assert taken < (36 + 24 + 4) * len(given)  # 4 for the folders' names
 
 
 def test_names_and_what_is_made_of_them_are_the_same_in_another_process() -> None:

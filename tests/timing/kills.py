@@ -66,7 +66,7 @@ def project(folder: Path) -> Path:
 
 def start(folder: Path) -> subprocess.Popen[str]:
     """A run of it, of two notebooks at once."""
-    command = [sys.executable, "-m", "vrag_kit.runner", "run", "params/visual_rag/p.yaml"]
+    command = [sys.executable, "-m", "vrag_kit.runner.cli", "run", "params/visual_rag/p.yaml"]
     return subprocess.Popen(
         [*command, "--jobs", "2"],
         cwd=folder,

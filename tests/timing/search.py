@@ -8,16 +8,17 @@ here is asserted. The vectors are in the memory that the system keeps of files.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
-from tests.timing.retrieval import seconds
-from tests.timing.services import blocked, store, unit
 from vrag_kit.retrieval.dense import dense_run, nearest_neighbors
 from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
-from vrag_kit.retrieval.shards import Embeddings
+from vrag_kit.retrieval.shards import Embeddings, write_shard
+from vrag_kit.string_index import StringIndex
 from vrag_kit.types import Query
 
 DOCUMENTS, DIM, QUERIES, POOL, SHARD, K = 99_017, 768, 374, 265, 2048, 30
@@ -43,6 +44,55 @@ class Given:
 
     def encode_documents(self, prepared: Sequence[object]) -> np.ndarray:
         raise NotImplementedError
+
+
+def seconds(*tasks: Callable[[], object]) -> list[float]:
+    """Median wall time of each task; the tasks take turns, so that noise hits all
+    alike.
+    """
+    times: list[list[float]] = [[] for _ in tasks]
+    for _ in range(5):
+        for task, spent in zip(tasks, times, strict=True):
+            began = time.perf_counter()
+            task()
+            spent.append(time.perf_counter() - began)
+    return [median(spent) for spent in times]
+
+
+def unit(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
+    """Directions, float32."""
+    made = rng.standard_normal((count, dim), np.float32)
+    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    return made
+
+
+def store(folder: Path, parts: Iterator[np.ndarray]) -> Embeddings:
+    """Vectors on disk, as embeddings are kept."""
+    ids: list[str] = []
+    shards: list[Path] = []
+    counts: list[int] = []
+    dim = 0
+    for rows in parts:
+        names = [f"p{number:06d}" for number in range(sum(counts), sum(counts) + len(rows))]
+        unknown = [""] * len(rows)
+        shards.append(write_shard(folder, names, unknown, rows, ""))
+        ids += names
+        counts.append(len(rows))
+        dim = rows.shape[1]
+    return Embeddings(StringIndex(ids), np.arange(len(ids)), shards, counts, dim)
+
+
+def blocked(queries: np.ndarray, vectors: np.ndarray, k: int) -> list[np.ndarray]:
+    """The places of each query's first `k` vectors, by a product block by block: the
+    least that an exact search does. It orders no ties.
+    """
+    found = []
+    for start in range(0, len(queries), QUERIES):
+        products = queries[start : start + QUERIES] @ vectors.T
+        best = np.argpartition(products, -k, axis=1)[:, -k:]
+        for row, places in zip(products, best, strict=True):
+            found.append(places[np.argsort(-row[places])])
+    return found
 
 
 def pools(known: Embeddings, encoder: Given, queries: Sequence[Query]) -> None:

@@ -6,9 +6,8 @@ import io
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,7 +17,6 @@ from vrag_kit.analysis.report_tables import ci_cells
 from vrag_kit.claims.checkers import load_checker, load_extractor
 from vrag_kit.claims.means import BOUNDS, claim_means, metric_rows
 from vrag_kit.claims.ragchecker_json import (
-    RagCheckerFile,
     add_ragchecker_metrics,
     complete_ragchecker_json,
     count_unchecked,
@@ -31,38 +29,40 @@ from vrag_kit.files import write_file
 from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.runner.dry_run import model_costs
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimModels:
-    """Models that extract and check claims where a file lacks them."""
-
-    extractor: str
-    """A model, as parameters name it; "" for none."""
-    checker: str = ""
-    """Likewise; "" for the extractor's model."""
-    answers_dir: Path
-    """Folder in which the models' answers are stored and reused."""
-    device: str = "cpu"
-
-    def load(self, answers_dir: Path) -> tuple[ClaimExtractor, ClaimChecker]:
-        """Load the extractor and the checker, which store answers in `answers_dir`."""
-        hardware = {"device": self.device}
-        extractor = load_extractor(self.extractor, answers_dir, hardware=hardware)
-        named = self.checker or self.extractor
-        return extractor, load_checker(named, answers_dir, hardware=hardware)
+LoadModels = Callable[[Path], tuple[ClaimExtractor, ClaimChecker]]
+"""Loads the models that extract and check claims; answers are stored in a folder."""
 
 
-def print_claims(file: Path, readers: ClaimModels, *, as_json: bool, to: Path | None) -> None:
+def load_models(
+    answers_dir: Path, *, extractor: str, checker: str, device: str
+) -> tuple[ClaimExtractor, ClaimChecker]:
+    """Load the models that extract and check claims, as parameters name them; "" as `checker` means
+    the extractor's model. Their answers are stored in `answers_dir`.
+    """
+    hardware = {"device": device}
+    return (
+        load_extractor(extractor, answers_dir, hardware=hardware),
+        load_checker(checker or extractor, answers_dir, hardware=hardware),
+    )
+
+
+def print_claims(
+    file: Path, load: LoadModels | None, answers_dir: Path, *, as_json: bool, to: Path | None
+) -> None:
     """Print the metrics of a file, as JSON or as a table of means with intervals; notes go to
-    stderr. With `to`, also write the file with RAGChecker's metrics. The `readers` first add
+    stderr. With `to`, also write the file with RAGChecker's metrics. The models of `load` first add
     missing claims and labels. Raises `VragError` as `complete_ragchecker_json` and
     `read_ragchecker_json` do.
     """
-    found = _whole(file, readers)
-    if as_json:
-        print(json.dumps(claims_json(found.sheets), indent=1))
+    if load is None or not count_unchecked(file):
+        found = read_ragchecker_json(file)
     else:
-        print(_table(found.sheets))
+        with redirect_stdout(sys.stderr):
+            found = complete_ragchecker_json(file, *load(answers_dir))
+    if found.failures:
+        example = found.failures[0]
+        _note(f"the claims of {len(found.failures)} results are left out, such as {example}")
+    print(json.dumps(claims_json(found.sheets), indent=1) if as_json else _table(found.sheets))
     if unread := sum(sheet.n_missing for sheet in found.sheets):
         _note(f"{unread} verdicts are missing: claims and items that need them are left out")
     if to is not None:
@@ -72,36 +72,22 @@ def print_claims(file: Path, readers: ClaimModels, *, as_json: bool, to: Path | 
             _note(f"{left_out} results have verdicts missing: left out of {to}")
 
 
-def print_dry_run(file: Path, readers: ClaimModels) -> None:
-    """Print the calls that the readers would make; no model is called, and nothing is stored. The
-    number of claims of an answer is estimated from its words.
+def print_dry_run(file: Path, load: LoadModels | None, answers_dir: Path) -> None:
+    """Print the calls that the models of `load` would receive; none is called, and nothing is
+    stored. The number of claims of an answer is estimated from its words.
     """
     with TemporaryDirectory() as scratch, dry_run(Path(scratch)) as recorded:
         copy = Path(scratch) / "answers.sqlite"
-        if (readers.answers_dir / copy.name).is_file():
-            copy_store(readers.answers_dir / copy.name, copy)
-        with redirect_stdout(io.StringIO()):
-            if count_unchecked(file):
-                complete_ragchecker_json(file, *readers.load(Path(scratch)))
+        if (answers_dir / copy.name).is_file():
+            copy_store(answers_dir / copy.name, copy)
+        if load is not None and count_unchecked(file):
+            with redirect_stdout(io.StringIO()):
+                complete_ragchecker_json(file, *load(Path(scratch)))
         with AnswerStore(copy) as store:
             models = model_costs(recorded, [store])
-    for asked in models:
-        print(f"{asked.name}\n  {asked.forecast}")
+    print(*(f"{model.name}\n  {model.forecast}" for model in models), sep="\n")
     if not models:
         print("no model is asked anything")
-
-
-def _whole(file: Path, readers: ClaimModels) -> RagCheckerFile:
-    """The file with all claims and labels; progress goes to stderr."""
-    if not count_unchecked(file) or not readers.extractor:
-        return read_ragchecker_json(file)
-    with redirect_stdout(sys.stderr):
-        made = complete_ragchecker_json(file, *readers.load(readers.answers_dir))
-        print(f"claims of {made.n_completed:,} results extracted and checked")
-    if made.failures:
-        example = made.failures[0]
-        _note(f"the claims of {len(made.failures)} results are left out, such as {example}")
-    return made
 
 
 def claims_json(sheets: Sequence[ClaimVerdicts]) -> dict[str, object]:
@@ -123,14 +109,13 @@ def _table(sheets: Sequence[ClaimVerdicts]) -> str:
         return "no results"
     queries = [sheet.query_id for sheet in sheets]
     checked = pd.DataFrame({"query_id": queries, "group": queries, "sheet": list(sheets)})
-    means = claim_means(checked.assign(file=""), by=["file"], empty="zero")
+    means = claim_means(checked.assign(file=""), by=["file"], empty="zero").round(
+        dict.fromkeys(BOUNDS, 3)
+    )
     means["mean [95 %]"] = ci_cells(means, decimals=3)
-    shown = ["family", "metric", "modality", "mean [95 %]", "n", "n_unparsed"]
-    if any(sheet.n_missing for sheet in sheets):
-        means = means.round(dict.fromkeys(BOUNDS, 3))
-        shown += BOUNDS
+    columns = ["family", "metric", "modality", "mean [95 %]", "n", "n_unparsed", *BOUNDS]
     head = f"{len(sheets):,} answers with {means['n_claims'].iloc[0]:.1f} claims each in the mean"
-    return f"{head}\n{means[shown].to_string(index=False)}"
+    return f"{head}\n{means[columns].to_string(index=False)}"
 
 
 def _note(words: str) -> None:

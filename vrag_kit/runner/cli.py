@@ -5,52 +5,49 @@ Each command is a few lines over the package; an error is one clear message and 
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option, Typer
 
 from vrag_kit.errors import VragError
-from vrag_kit.runner.check import Only, check, forecast
+from vrag_kit.runner.check import print_check
 from vrag_kit.workspace import display_path, enter_project
 
-app = typer.Typer(
+app = Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # lines of a docstring flow together, at any width
 )
-fetch = typer.Typer(no_args_is_help=True, help="Fetch the images of a benchmark.")
-answers = typer.Typer(no_args_is_help=True, help="Manage stored answers.")
+fetch = Typer(no_args_is_help=True, help="Fetch the images of a benchmark.")
+answers = Typer(no_args_is_help=True, help="Manage stored answers.")
 app.add_typer(fetch, name="fetch")
 app.add_typer(answers, name="answers")
 
-Parameters = Annotated[
-    list[Path], typer.Argument(help="YAML files of parameters, such as params/visual_rag/demo.yaml")
+Parameters = Annotated[list[Path], Argument(help="YAML files, such as params/visual_rag/demo.yaml")]
+Only = Annotated[
+    list[str] | None, Option(help="only notebooks that begin with this, as 02,04 or visual_rag/02")
 ]
-ClusterName = Annotated[
-    str,
-    typer.Option(help="a Dask cluster: its scheduler's address, or local:2 for workers here"),
-]
-Stores = Annotated[list[Path], typer.Argument(help="stores of answers, such as answers.sqlite")]
-Folder = Annotated[Path, typer.Option(help="the folder; what it holds is not fetched again")]
+Stores = Annotated[list[Path], Argument(help="stores of answers, such as answers.sqlite")]
+Folder = Annotated[Path, Option(help="the folder; what it holds is not fetched again")]
+AsJson = Annotated[bool, Option("--json", help="print JSON")]
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"vrag_kit {version('vrag_kit')}")
-        raise typer.Exit
+        raise Exit
 
 
 @app.callback()
 def research_kit(
-    _: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="print the version"),
-    ] = False,
+    _: Annotated[bool, Option("--version", callback=_print_version, is_eager=True)] = False,
 ) -> None:
     """Research kit for visual retrieval-augmented generation."""
 
@@ -59,11 +56,9 @@ def research_kit(
 def run(
     parameters: Parameters,
     only: Only = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="notebooks at once; by default as keeps the cores busy")
-    ] = None,
-    cluster: ClusterName = "",
-    force: Annotated[bool, typer.Option("--force", help="also run what is unchanged")] = False,
+    jobs: Annotated[int | None, Option(help="notebooks at once; by default by cores")] = None,
+    cluster: Annotated[str, Option(help="a Dask scheduler's address, or local:2")] = "",
+    force: Annotated[bool, Option("--force", help="also run what is unchanged")] = False,
 ) -> None:
     """Run notebooks with papermill. Notebooks that are finished and unchanged are skipped.
     Exits with 1 if one failed.
@@ -73,41 +68,30 @@ def run(
     files = enter_project(parameters)
     outcomes = run_notebooks(files, only=only or (), jobs=jobs, cluster=cluster, force=force)
     print(f"\n{summary(outcomes)}", flush=True)
-    raise typer.Exit(int(any(outcome.status == "failed" for outcome in outcomes)))
+    raise Exit(int(any(outcome.status == "failed" for outcome in outcomes)))
 
 
 @app.command()
 def embed(
     parameters: Parameters,
-    part: Annotated[str, typer.Option(help="i/n: embed part i of n, for job arrays")] = "",
+    part: Annotated[str, Option(help="i/n: embed part i of n, for job arrays")] = "1/1",
     only: Only = None,
-    status: Annotated[bool, typer.Option("--status", help="only print what is embedded")] = False,
-    cluster: ClusterName = "",
 ) -> None:
     """Compute the embeddings that the notebooks need, before they run. Parts may run in parallel,
-    and be repeated after a crash.
+    and be repeated after a crash; without one, all that is missing is embedded.
     """
-    from vrag_kit.runner import embed as embedding
-    from vrag_kit.runner.plan import read_plan
+    from vrag_kit.runner.embed import embed_parameters, parse_part
 
-    share = embedding.parse_part(part)
-    if cluster and (part or status):
-        raise VragError("--cluster embeds all parts: leave out --part and --status.")
+    share = parse_part(part)
     for file in enter_project(parameters):
-        if status:
-            corpora = embedding.corpora_to_embed(file, only or ())
-            print(*embedding.embedding_status(corpora)[0], sep="\n")
-        elif workers := cluster or ("" if part else read_plan(file).cluster):
-            embedding.embed_on_cluster(file, workers, only or ())
-        else:
-            embedding.embed_parameters(file, share, only or ())
+        embed_parameters(file, share, only or ())
 
 
 @app.command()
 def report(
     parameters: Parameters,
     to: Annotated[
-        Path | None, typer.Option(help="the page; by default report.html by the copies")
+        Path | None, Option(help="the page; by default report.html by the copies")
     ] = None,
 ) -> None:
     """Write all tables and figures of the executed notebooks to one HTML page, which opens
@@ -116,103 +100,125 @@ def report(
     from vrag_kit.runner.report import write_report
 
     to = to and to.absolute()
-    written = write_report(enter_project(parameters), to)
-    for section in written.sections:
+    page, sections = write_report(enter_project(parameters), to)
+    for section in sections:
         print(f"{section.name}: {section.state}")
-    for file in written.without:
-        print(f"{file}: no notebook was executed with it yet, and so none is in the report")
-    print(f"the report is in {display_path(written.page)}")
+    print(f"the report is in {display_path(page)}")
 
 
 @app.command()
 def compare(
-    a: Annotated[Path, typer.Argument(help="a `figures_dir`, or one *.answers.jsonl.gz in it")],
-    b: Annotated[
-        Path | None, typer.Argument(help="the other; by default A, to compare two settings")
-    ] = None,
-    choose_a: Annotated[
-        list[str] | None, typer.Option("--a", help="select in A: column=value; repeatable")
-    ] = None,
-    choose_b: Annotated[
-        list[str] | None, typer.Option("--b", help="select in B: column=value; repeatable")
-    ] = None,
-    only: Annotated[str, typer.Option(help="only experiments whose name contains this")] = "",
-    to: Annotated[Path | None, typer.Option(help="folder of the page and its tables")] = None,
+    a: Annotated[Path, Argument(help="a `figures_dir`, or one *.answers.jsonl.gz in it")],
+    b: Annotated[Path | None, Argument(help="the other; by default A, for two settings")] = None,
+    choose_a: Annotated[list[str] | None, Option("--a", help="column=value; repeatable")] = None,
+    choose_b: Annotated[list[str] | None, Option("--b", help="column=value; repeatable")] = None,
+    only: Annotated[str, Option(help="only experiments whose name contains this")] = "",
+    to: Annotated[Path, Option(help="folder of the page and its tables")] = Path("runs/compare"),
 ) -> None:
     """Compare two runs, or two settings of one: paired differences with intervals, the smallest
     detectable difference, and each changed answer with its prompt's images.
     Runs notebook 61 on the saved answers; writes compare.html, and tables below across.
     """
-    import pandas as pd
+    from vrag_kit.runner.compare import compare_runs
 
-    from vrag_kit.runner.compare import compare_runs, comparison_folder
-
-    b, chosen = b or a, (choose_a or (), choose_b or ())
-    folder = to or comparison_folder(a, b, *chosen, only)
-    compare_runs(a, b, folder, choose_a=chosen[0], choose_b=chosen[1], only=only)
-    for name in ("61_compare", "61_what_differs"):
-        table = pd.read_csv(folder / f"across/{name}.table.csv", dtype=str).fillna("")
-        if len(table):
-            shown = table.replace(r"\s+", " ", regex=True)
-            print(shown.to_string(index=False, max_colwidth=60))
-    print(f"the page is {folder / 'compare.html'}")
+    compare_runs(a, b or a, to, choose_a=choose_a or (), choose_b=choose_b or (), only=only)
+    print(f"the page is {to / 'compare.html'}")
 
 
 @app.command()
 def metrics(
-    qrels: Annotated[Path, typer.Argument(help="TREC relevance labels (qrels)")],
-    run_file: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run file")],
-    as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of rows")] = False,
-    metric: Annotated[
-        list[str] | None, typer.Option(help="also a custom metric, my_metrics:rbp; repeatable")
-    ] = None,
+    qrels: Annotated[Path, Argument(help="TREC relevance labels (qrels)")],
+    run_file: Annotated[Path, Argument(metavar="RUN", help="TREC run file")],
+    as_json: AsJson = False,
+    metric: Annotated[list[str] | None, Option(help="also a custom one, my_metrics:rbp")] = None,
 ) -> None:
-    """Print retrieval metrics of a TREC run: metric, k, value in [0, 1] (hit_count: images), n."""
-    from vrag_kit.runner.metrics import print_metrics
+    """Print retrieval metrics of a TREC run: metric, k, value in [0, 1] (hit_count: images), n.
+    There is no value where k exceeds the depth of the run. Notes on queries go to stderr.
+    """
+    from vrag_kit.retrieval import evaluate, mean_metrics, read_qrels, read_run
+    from vrag_kit.retrieval.metrics import BY_DEPTH, shallow_queries, truncated_depth
 
-    print_metrics(qrels, run_file, metric or (), as_json=as_json)
+    labels, results = read_qrels(qrels), read_run(run_file)
+    per_query = evaluate(results, labels, metrics=metric or ())
+    deepest = truncated_depth(results, labels) or per_query["k"].max()
+    values = per_query["value"].mask(per_query["k"] > deepest)
+    table = mean_metrics(per_query.assign(value=values))
+    if as_json:
+        rows = json.loads(table.to_json(orient="records", double_precision=15))
+        print(json.dumps(rows, indent=1))
+    else:
+        print(table.to_string(index=False, na_rep="no value"))
+    ranked = set(results["query_id"])
+    notes = {
+        "have no results in the run and count as 0": labels.keys() - ranked,
+        "have no labels and are left out": ranked - labels.keys(),
+        f"have too few results, and so no {BY_DEPTH}": shallow_queries(results, labels),
+    }
+    for words, queries in notes.items():
+        if queries:
+            print(f"note: {len(queries)} queries {words}", file=sys.stderr)
 
 
 @app.command()
 def claims(
-    file: Annotated[Path, typer.Argument(help="RAGChecker's JSON: its input or its output")],
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
-    to: Annotated[Path | None, typer.Option(help="also write the file with all metrics")] = None,
-    extractor: Annotated[str, typer.Option(help="model that extracts missing claims")] = "",
-    checker: Annotated[str, typer.Option(help="model that checks claims")] = "",
-    answers_dir: Annotated[Path, typer.Option(help="folder of the answer store")] = Path(
-        "runs/answers"
-    ),
-    device: Annotated[str, typer.Option(help="the device of local models")] = "cpu",
-    only_forecast: Annotated[bool, typer.Option("--forecast", help="only count the calls")] = False,
+    file: Annotated[Path, Argument(help="RAGChecker's JSON: its input or its output")],
+    as_json: AsJson = False,
+    to: Annotated[Path | None, Option(help="also write the file with all metrics")] = None,
+    extractor: Annotated[str, Option(help="model that extracts missing claims")] = "",
+    checker: Annotated[str, Option(help="model that checks claims")] = "",
+    answers_dir: Annotated[Path, Option(help="folder of the answer store")] = Path("runs/answers"),
+    device: Annotated[str, Option(help="the device of local models")] = "cpu",
+    only_forecast: Annotated[bool, Option("--forecast", help="only count the calls")] = False,
 ) -> None:
     """Print claim diagnostics of RAGChecker's files: RAGChecker's metrics, and MM-RAGChecker's by
     modality, from the same verdicts. A file without claims needs --extractor.
     """
-    from vrag_kit.runner.claims import ClaimModels, print_claims, print_dry_run
+    from vrag_kit.runner.claims import load_models, print_claims, print_dry_run
 
-    models = ClaimModels(
-        extractor=extractor, checker=checker, answers_dir=answers_dir, device=device
-    )
+    load = partial(load_models, extractor=extractor, checker=checker, device=device)
+    models = load if extractor else None
     if only_forecast:
-        print_dry_run(file, models)
+        print_dry_run(file, models, answers_dir)
     else:
-        print_claims(file, models, as_json=as_json, to=to)
+        print_claims(file, models, answers_dir, as_json=as_json, to=to)
 
 
-app.command()(check)
-app.command()(forecast)
+@app.command()
+def check(
+    target: Annotated[
+        Path,
+        Argument(help="a parameter file, an annotation file (JSON Lines), or a benchmark's folder"),
+    ],
+    image_root: Annotated[Path | None, Argument(help="the images of an annotation file")] = None,
+    csv: Annotated[Path | None, Option(help="a CSV file for all findings in data")] = None,
+    only: Only = None,
+) -> None:
+    """Check a parameter file: count its model calls and list missing inputs; no model is called.
+    Or check a benchmark: list invalid rows, and missing, damaged or unusual images.
+    """
+    if target.suffix in (".yaml", ".yml"):
+        (file,) = enter_project([target])
+        raise Exit(int(print_check(file, only or ())))
+    from vrag_kit.fetching.validate import check_data
+
+    raise Exit(int(check_data(target, image_root, csv=csv)))
+
+
+@app.command()
+def forecast(parameters: Parameters) -> None:
+    """Count the model calls of parameter files: calls, images, tokens, cost and hours, and what is
+    stored already, as `vrag check` does. No model is called.
+    """
+    missing = [print_check(file) for file in enter_project(parameters)]
+    raise Exit(int(any(missing)))
 
 
 @app.command()
 def draw(
     edition: Annotated[
-        str,
-        typer.Argument(
-            help="field-guide, field-guide-mrag-bench, -crag-mm or -mrag-suite; also with -small"
-        ),
+        str, Argument(help="field-guide, or -mrag-bench, -crag-mm, -mrag-suite; also with -small")
     ],
-    folder: Annotated[Path, typer.Argument(help="the folder to write it to")],
+    folder: Annotated[Path, Argument(help="the folder to write it to")],
 ) -> None:
     """Generate an edition of the Field Guide, the bundled synthetic benchmark, in the layout
     of Visual-RAG, MRAG-Bench, CRAG-MM or MRAG-Suite.
@@ -224,8 +230,8 @@ def draw(
 
 @fetch.command("visual-rag")
 def fetch_images(
-    annotations: Annotated[Path, typer.Option(help="annotation file (JSON Lines)")],
-    archive: Annotated[str, typer.Option(help=".tar.gz archive of all images: file or URL")],
+    annotations: Annotated[Path, Option(help="annotation file (JSON Lines)")],
+    archive: Annotated[str, Option(help=".tar.gz archive of all images: file or URL")],
     to: Folder,
 ) -> None:
     """Extract the images that the annotations name from an archive, which is read as a stream.
@@ -240,16 +246,16 @@ def fetch_images(
     else:
         missing = to / "missing.txt"
         print(f"{to} is not complete; {missing} lists all that are missing or damaged")
-    raise typer.Exit(int(bool(fetched.missing)))
+    raise Exit(int(bool(fetched.missing)))
 
 
 @fetch.command("mrag-bench")
 def fetch_mrag_bench(
     to: Folder,
-    rows: Annotated[
-        str, typer.Option(help="OWNER/NAME@REVISION on the hub, or ''")
-    ] = "uclanlp/MRAG-Bench@43620fd",
-    corpus: Annotated[str, typer.Option(help="archive of the corpus: a file, or a URL")] = "",
+    rows: Annotated[str, Option(help="OWNER/NAME@REVISION on the hub, or ''")] = (
+        "uclanlp/MRAG-Bench@43620fd"
+    ),
+    corpus: Annotated[str, Option(help="archive of the corpus: a file, or a URL")] = "",
 ) -> None:
     """Fetch MRAG-Bench's rows from the hub, extract its corpus from an archive, and match the
     rows' images to the corpus. Run it again to resume.
@@ -270,22 +276,17 @@ def fetch_mrag_bench(
 @fetch.command("crag-mm")
 def fetch_crag_mm(
     to: Folder,
-    single: Annotated[
-        str,
-        typer.Option(
-            help="OWNER/NAME@REVISION on the hub, a folder, an archive (.zip, .tar.gz, .tar), or ''"
-        ),
-    ] = "crag-mm-2025/crag-mm-single-turn-public@v0.1.2",
-    multi: Annotated[
-        str, typer.Option(help="the multi-turn data, likewise")
-    ] = "crag-mm-2025/crag-mm-multi-turn-public@v0.1.2",
-    split: Annotated[str, typer.Option(help="validation or public_test; else both")] = "",
-    diagnostic: Annotated[
-        str, typer.Option(help="McGill-NLP/crag-mm-diagnostic, or a folder")
-    ] = "",
-    agent: Annotated[str, typer.Option(help="User-Agent header for image servers")] = "",
+    single: Annotated[str, Option(help="rows on the hub, a folder, an archive, or ''")] = (
+        "crag-mm-2025/crag-mm-single-turn-public@v0.1.2"
+    ),
+    multi: Annotated[str, Option(help="the multi-turn data, likewise")] = (
+        "crag-mm-2025/crag-mm-multi-turn-public@v0.1.2"
+    ),
+    split: Annotated[str, Option(help="validation or public_test; else both")] = "",
+    diagnostic: Annotated[str, Option(help="McGill-NLP/crag-mm-diagnostic, or a folder")] = "",
+    agent: Annotated[str, Option(help="User-Agent header for image servers")] = "",
     allow_private: Annotated[
-        bool, typer.Option("--allow-private", help="also fetch images from the local network")
+        bool, Option("--allow-private", help="also fetch images from the local network")
     ] = False,
 ) -> None:
     """Fetch CRAG-MM's rows and the images at their URLs. Run it again to resume.
@@ -293,26 +294,19 @@ def fetch_crag_mm(
     """
     from vrag_kit.fetching import sources
 
-    fetched = sources.fetch_crag_mm(
-        {"single-turn": single, "multi-turn": multi},
-        to,
-        split=split,
-        diagnostic=diagnostic,
-        agent=agent,
-        allow_private=allow_private,
-    )
+    data = {"single-turn": single, "multi-turn": multi}
+    how = {"split": split, "diagnostic": diagnostic, "agent": agent}
+    fetched = sources.fetch_crag_mm(data, to, allow_private=allow_private, **how)
     print(fetched)
     if fetched.missing:
         print(f"{to / 'images' / 'missing.txt'} lists the images that are missing, with reasons")
-    raise typer.Exit(int(bool(fetched.missing)))
+    raise Exit(int(bool(fetched.missing)))
 
 
 @fetch.command("suite")
 def fetch_suite(
     to: Folder,
-    only: Annotated[
-        list[str] | None, typer.Option(help="a data set, such as visrag-plot; repeatable")
-    ] = None,
+    only: Annotated[list[str] | None, Option(help="a data set, such as visrag-plot")] = None,
 ) -> None:
     """Fetch MRAG-Suite's data from the hub: VisRAG's four page data sets, Chart-MRAG and
     MRAG-Bench's rows; prints where the others are. Run it again to resume. Exits with 1 if one
@@ -320,14 +314,14 @@ def fetch_suite(
     """
     from vrag_kit.fetching import sources
 
-    raise typer.Exit(int(sources.fetch_suite(to, only or ())))
+    raise Exit(int(sources.fetch_suite(to, only or ())))
 
 
 @answers.command()
 def merge(
     stores: Stores,
-    to: Annotated[Path, typer.Option(help="the store to merge them into")],
-    csv: Annotated[Path | None, typer.Option(help="a CSV file for all answers that differ")] = None,
+    to: Annotated[Path, Option(help="the store to merge them into")],
+    csv: Annotated[Path | None, Option(help="a CSV file for all answers that differ")] = None,
 ) -> None:
     """Merge the answers of several stores into one; may be repeated. The stores are not changed."""
     from vrag_kit.files import write_file
@@ -345,10 +339,7 @@ def merge(
 
 
 @answers.command()
-def export(
-    stores: Stores,
-    to: Annotated[Path, typer.Option(help="a table, .parquet or .csv")],
-) -> None:
+def export(stores: Stores, to: Annotated[Path, Option(help="a table, .parquet or .csv")]) -> None:
     """Write all answers of some stores as a table: a row an answer, with its store and prompt."""
     import pandas as pd
 
@@ -364,10 +355,7 @@ def export(
         with AnswerStore(path) as store:
             tables.append(store.table().assign(store=str(path)))
     table = pd.concat(tables, ignore_index=True)
-    try:
-        write_file(to, table.to_csv(index=False) if to.suffix == ".csv" else table.to_parquet())
-    except OSError as error:
-        raise VragError(f"{to}: cannot be written ({error.strerror}).") from error
+    write_file(to, table.to_csv(index=False) if to.suffix == ".csv" else table.to_parquet())
     print(f"{len(table):,} answers and failures written to {to}")
 
 
@@ -384,7 +372,7 @@ def main() -> None:
         signal.signal(signal.SIGHUP, _end)  # the terminal was closed; `nohup` ignores that
     try:
         app()
-    except VragError as error:
+    except (VragError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as ended:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,70 +12,49 @@ from vrag_kit.analysis import load_answers, paired_answers
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.runner.job import failure_reason
+from vrag_kit.runner.params import cell_tags
 from vrag_kit.runner.report import single_page
-from vrag_kit.workspace import display_path, project_root
+from vrag_kit.workspace import project_root
 
 _NOTEBOOK = Path(__file__).parents[2] / "notebooks/across/61_compare.ipynb"
 _OWN = "own-run"
 """Tag of the notebook's cells that query models, which a comparison of saved answers leaves out."""
-_LONGEST = 100
-"""Characters of a folder's name."""
-
-
-def comparison_folder(
-    a: Path, b: Path, choose_a: Sequence[str], choose_b: Sequence[str], only: str
-) -> Path:
-    """Return a folder below runs/compare whose name identifies a comparison:
-    "figures_model-mine_vs_model-yours".
-    """
-    other = [*([display_path(b)] if b != a else []), *choose_b]
-    words = [display_path(a), *choose_a, *(["vs", *other] if other else []), only]
-    name = "_".join(re.sub(r"[^\w.]+", "-", word).strip("-.") for word in words if word)
-    if len(name) > _LONGEST:
-        name = f"{name[:_LONGEST]}-{hashlib.sha256(repr(words).encode()).hexdigest()[:8]}"
-    return Path("runs/compare") / name
+_FLIPS = 100
+"""Maximum number of flips of each direction and stratum on the page."""
 
 
 def compare_runs(
-    a: Path,
-    b: Path,
-    to: Path,
-    *,
-    choose_a: Sequence[str] = (),
-    choose_b: Sequence[str] = (),
-    only: str = "",
-    most: int = 100,
+    a: Path, b: Path, to: Path, *, choose_a: Sequence[str], choose_b: Sequence[str], only: str
 ) -> None:
     """Compare the answers saved in `a` and `b` by notebook 61 and print what it prints. `choose_a`
     and `choose_b` are selections "column=value"; `only` selects the experiments whose name contains
     it.
 
     Writes compare.html into `to`, and tables, figure and every answer whose score differs into
-    `to`/across, without absolute paths. The page shows the first `most` flips of each direction and
-    stratum with their images. Raises `VragError` as
-    `load_answers` and `paired_answers` do, and if the notebook fails.
+    `to`/across, without absolute paths. Raises `VragError` as `load_answers` and `paired_answers`
+    do, and if the notebook fails.
     """
     from papermill import execute_notebook
     from papermill.exceptions import PapermillExecutionError
 
-    sides = [load_answers(folder, only=only) for folder in (a, b)]
     columns_a, columns_b = _choice(choose_a), _choice(choose_b)
+    sides = [load_answers(folder, only=only) for folder in (a, b)]
     paired_answers(*sides, choose_a=columns_a, choose_b=columns_b)  # refuses what does not fit
-    folders = {"compare_dirs": [str(a.absolute()), str(b.absolute())], "only": only}
-    given = {**folders, "a": columns_a, "b": columns_b, "flips_shown": most}
+    given = {
+        "compare_dirs": [str(a.absolute()), str(b.absolute())],
+        "only": only,
+        "a": columns_a,
+        "b": columns_b,
+        "flips_shown": _FLIPS,
+        "figures_dir": str(to.absolute()),
+    }
     notebook = nbformat.read(_NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
-    notebook.cells = [cell for cell in notebook.cells if _OWN not in cell.metadata.get("tags", [])]
+    notebook.cells = [cell for cell in notebook.cells if _OWN not in cell_tags(cell)]
     copy = to / "compare.ipynb"
     write_file(copy, nbformat.writes(notebook))  # type: ignore[no-untyped-call]
+    how = {"progress_bar": False, "stdout_file": sys.stdout, "cwd": project_root()}
     try:
-        execute_notebook(
-            copy,
-            copy,
-            {**given, "figures_dir": str(to.absolute())},
-            progress_bar=False,
-            stdout_file=sys.stdout,
-            cwd=project_root(),
-        )
+        execute_notebook(copy, copy, given, **how)
     except PapermillExecutionError as error:
         raise VragError(f"compare: {failure_reason(copy, 1)}") from error
     write_file(to / "compare.html", single_page(copy))

@@ -1,20 +1,18 @@
 """Dry run of a parameter file's notebooks, which counts the model calls of a run.
 
-Cells run with placeholder models on a copy of the answers, in this process and statement by
-statement: a failing statement must not hide the calls of the next. Outputs go to a temporary
-folder.
+Cells run with placeholder models on a copy of the answers, in this process; a failing cell does
+not hide the calls of the next. Outputs go to a temporary folder.
 """
 
 from __future__ import annotations
 
-import ast
 import io
 import re
 import shutil
 import tempfile
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -24,7 +22,8 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 
-from vrag_kit.config import Entry
+from vrag_kit.checkpoints import check_device
+from vrag_kit.config import hardware_of
 from vrag_kit.dry_run import DryRun, dry_run
 from vrag_kit.errors import NotGeneratedError, VragError
 from vrag_kit.generation import load_generator
@@ -33,8 +32,7 @@ from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.log import collect_notes
 from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.runs import find_run_file
-from vrag_kit.runner.books import read_notebook
-from vrag_kit.runner.params import declared_parameters
+from vrag_kit.runner.params import cell_tags, read_cells
 from vrag_kit.runner.plan import Plan, notebook_name
 from vrag_kit.workspace import path as project_path
 
@@ -62,7 +60,7 @@ class DryRunReport:
     any_order: list[str] = field(default_factory=list)
     """Retrievers that were not run yet."""
     missing: list[str] = field(default_factory=list)
-    """Models and retrievers that cannot be loaded on this machine, with the reason."""
+    """Why models and retrievers cannot be loaded on this machine."""
     failed: dict[str, str] = field(default_factory=dict)
     """Notebook → why a cell fails and, after calls, which: up to there all calls are counted."""
     notes: list[tuple[str, str]] = field(default_factory=list)
@@ -77,33 +75,29 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
     """
     report = DryRunReport()
     answer_ids: set[str] = set()
-    named: dict[tuple[str, str], None] = {}
     with (
         tempfile.TemporaryDirectory() as scratch,
         dry_run(Path(scratch)) as recorded,
         collect_notes() as notes,
     ):
-        for notebook, given in plan.given.items():
-            name, declared = notebook_name(notebook), declared_parameters(notebook)
-            settings = {**declared, **given}
-            space, error = execute_cells(
-                notebook, redirect_outputs(settings, Path(scratch)), recorded.models
-            )
+        for notebook, settings in plan.settings():
+            name, redirected = notebook_name(notebook), redirect_outputs(settings, Path(scratch))
+            if "hardware" in settings:
+                redirected["hardware"] = {**settings["hardware"], "device": "cpu"}
+                try:
+                    check_device(hardware_of(settings["hardware"]).device)
+                except VragError as error:
+                    recorded.missing[str(error)] = None
+            space, fault = execute_cells(notebook, redirected, recorded.models)
             report.notes += [(note, name) for note in notes]
             notes.clear()
             answer_ids |= _answer_ids(space)
-            for parameter, _, spec in _entries(settings):
-                named[parameter, spec.partition("@")[0]] = None
-            if error is None:
-                continue
-            _load_models(settings)
-            words = restore_folder_names(error.words, settings, Path(scratch))
-            texts = {key: repr(value) for key, value in given.items() if isinstance(value, str)}
-            found = [key for key in texts if texts[key] in words and key not in words]
-            words = f"{', '.join(found)}: {words}" if found else words
-            empty = [each for each in given if given[each] == [] and declared[each]]
-            words += "".join(f" {each} is []." for each in empty)
-            (report.undrawn if error.undrawn else report.failed)[name] = words
+            if fault is not None:
+                _load_models(settings)
+                words = fault.words
+                for folder in [each for each in settings if each.endswith("_dir")]:
+                    words = words.replace(str(Path(scratch) / folder), str(settings[folder]))
+                (report.undrawn if fault.undrawn else report.failed)[name] = words
         with ExitStack() as opened:
             stores = []
             for place in sorted(recorded.stores):
@@ -114,37 +108,29 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
                 stored = store.read(list(answer_ids)).values()
                 report.stored += sum(not answer.is_placeholder for answer in stored)
         report.any_order = sorted(recorded.any_order)
-        for line in recorded.missing:
-            names = [name for name, model in named if f"{model!r}" in line]
-            report.missing.append(f"{', '.join(names)}: {line}" if names else line)
+        report.missing = list(recorded.missing)
         return report
 
 
-def _entries(values: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, Entry, str]]:
-    """(parameter, entry, name) of the models and retrievers that parameters name, by their roles:
-    `judge`, `filter_models`, `text_retriever`. Left out are words that name no model, and classes.
-    """
-    for key, value in values.items():
-        name = within or key
-        for entry in value if isinstance(value, list) else [value]:
-            if isinstance(entry, Mapping) and "model" not in entry:
-                known = _MODEL.search(name) or _RETRIEVER.search(name)
-                yield from _entries(entry, name if known else "")
-            elif _MODEL.search(name) or _RETRIEVER.search(name):
-                spec = entry.get("model") if isinstance(entry, Mapping) else entry
-                if isinstance(spec, str) and set(spec) & set("-/@"):
-                    yield name, entry, spec
-
-
 def _load_models(settings: Mapping[str, Any]) -> None:
-    """Load what a failed notebook may not have reached, so that all that is missing is listed."""
-    for name, entry, spec in _entries(settings):
-        if _MODEL.search(name):
-            options = dict(entry) if isinstance(entry, Mapping) else {"model": entry}
-            options.pop("rubric", None)
-            load_generator(options)
-        elif find_run_file(spec) is None:
-            open_encoder(entry)
+    """Load the models and retrievers that a failed notebook may not have reached, so that all that
+    is missing is listed. Parameters name them by their roles: `judge`, `filter_models`.
+    """
+    for name, value in settings.items():
+        if isinstance(value, Mapping) and "model" not in value:
+            role = _MODEL.search(name) or _RETRIEVER.search(name)
+            _load_models({name: list(value.values())} if role else value)
+            continue
+        for entry in value if isinstance(value, list) else [value]:
+            spec = entry.get("model") if isinstance(entry, Mapping) else entry
+            if not isinstance(spec, str) or not set(spec) & set("-/@"):  # a word that is no model
+                continue
+            if _MODEL.search(name):
+                options = dict(entry) if isinstance(entry, Mapping) else {"model": entry}
+                options.pop("rubric", None)
+                load_generator(options)
+            elif _RETRIEVER.search(name) and find_run_file(spec) is None:
+                open_encoder(entry)
 
 
 def model_costs(recorded: DryRun, stores: Sequence[AnswerStore]) -> list[ModelCost]:
@@ -174,8 +160,8 @@ def model_costs(recorded: DryRun, stores: Sequence[AnswerStore]) -> list[ModelCo
 
 
 def redirect_outputs(settings: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
-    """Return the settings with output folders below `scratch`, and without a GPU. Files at the top
-    of the folders are copied, because notebooks read them too.
+    """Return the settings with output folders below `scratch`. Files at the top of the folders are
+    copied, because notebooks read them too.
     """
     changed = dict(settings)
     for name, value in settings.items():
@@ -185,17 +171,7 @@ def redirect_outputs(settings: Mapping[str, Any], scratch: Path) -> dict[str, An
                 target.mkdir()
                 _copy_files(project_path(value), target)
             changed[name] = str(target)
-    if "hardware" in settings:
-        changed["hardware"] = {**settings["hardware"], "device": "cpu"}
     return changed
-
-
-def restore_folder_names(words: str, settings: Mapping[str, Any], scratch: Path) -> str:
-    """Replace the folders of `redirect_outputs` in a text by those of the settings."""
-    for name, value in settings.items():
-        if name.endswith("_dir"):
-            words = words.replace(str(scratch / name), str(value))
-    return words
 
 
 def _copy_files(source: Path, target: Path) -> None:
@@ -222,7 +198,7 @@ def execute_cells(
     error); calls are recorded in `models`.
     """
     space: dict[str, Any] = {"__name__": "__main__", "display": lambda *_: None}
-    cells = [cell for cell in read_notebook(notebook).cells if cell.cell_type == "code"]
+    cells = [cell for cell in read_cells(notebook) if cell["cell_type"] == "code"]
     before = _prompts(models)
     first = None
     silence = io.StringIO()
@@ -234,16 +210,19 @@ def execute_cells(
     ):
         warnings.simplefilter("ignore")
         for number, cell in enumerate(cells, start=1):
-            if "parameters" in cell.tags:
+            if "parameters" in cell_tags(cell):
                 space.update(settings)
                 continue
-            error = _run_cell(cell.source, space)
-            if error is not None and first is None:
+            lines = cell["source"].splitlines()
+            code = "\n".join("" if line.startswith("%") else line for line in lines)
+            try:
+                exec(code, space)
+            except Exception as error:  # whatever a notebook's code may raise
                 known = isinstance(error, VragError)
                 words = str(error) if known else f"{type(error).__name__}: {error}"
-                if _prompts(models) > before or _answer_ids(space):
+                if _prompts(models) > before:
                     words = f"counted up to code cell {number}, which fails: {words}"
-                first = CellError(words, isinstance(error, NotGeneratedError))
+                first = first or CellError(words, isinstance(error, NotGeneratedError))
     return space, first
 
 
@@ -251,27 +230,10 @@ def _prompts(models: Sequence[object]) -> int:
     return sum(len(model.prompts) for model in models if isinstance(model, DryRunGenerator))
 
 
-def _run_cell(source: str, space: dict[str, Any]) -> Exception | None:
-    """Run all statements of a cell, without its magics; returns the first error."""
-    lines = ["" if line.startswith("%") else line for line in source.split("\n")]
-    try:
-        statements = ast.parse("\n".join(lines)).body
-    except SyntaxError as error:
-        return error
-    first: Exception | None = None
-    for statement in statements:
-        try:
-            exec(compile(ast.Module([statement], []), "<cell>", "exec"), space)
-        except Exception as error:  # whatever a notebook's code may raise
-            first = first or error
-    return first
-
-
 def _answer_ids(space: Mapping[str, Any]) -> set[str]:
     """The answers in the tables that a notebook has made."""
-    tables = [each for each in space.values() if isinstance(each, pd.DataFrame)]
     answer_ids: set[str] = set()
-    for table in tables:
+    for table in [each for each in space.values() if isinstance(each, pd.DataFrame)]:
         if "answer_id" in table:
             answer_ids |= set(table["answer_id"].astype(str))
         if "parts" in table:  # of long answers that are joined from replies

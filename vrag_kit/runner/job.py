@@ -12,14 +12,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from signal import strsignal
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import psutil
 import yaml
@@ -28,15 +27,14 @@ from filelock import FileLock, Timeout
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import PLACE
-from vrag_kit.runner.books import Cell, read_notebook
+from vrag_kit.runner.params import cell_tags, read_cells
+from vrag_kit.types import Json
 from vrag_kit.workspace import project_root
 
 ADDED = {"injected-parameters", "papermill-error-cell-tag"}
 """Tags of cells that papermill adds."""
 THREADS = ("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """Environment variables that limit the threads of numerical libraries."""
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
@@ -44,7 +42,6 @@ class LocalPool:
     """Papermill processes on this machine, each with its share of the cores."""
 
     threads: int | None = None  # of each notebook; None: as many as its libraries like
-    root: Path = field(default_factory=project_root)  # the project's folder
     stopped: bool = False
 
     def stop(self) -> None:
@@ -52,33 +49,27 @@ class LocalPool:
         self.stopped = True
 
     def execute(self, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> int:
-        """Execute a notebook; returns papermill's exit status, as `run_logged`. Raises `VragError`
-        if another process is running the same one.
+        """Execute a notebook in a process; returns its exit status, negative for a signal.
+
+        Each line that it prints goes with its time to the log next to `output`, and is printed,
+        except for the traceback of an error. Afterwards, everything left in the process groups of
+        papermill and its kernel is killed. Raises `VragError` if another process is running the
+        same notebook, and `OSError` if the log cannot be written.
         """
-        name = notebook.relative_to(self.root / "notebooks").with_suffix("").as_posix()
+        name = notebook.relative_to(project_root() / "notebooks").with_suffix("").as_posix()
         given, connections = output.with_suffix(".parameters.yaml"), _connections(output)
-        command = [sys.executable, "-m", "vrag_kit.runner.job", str(notebook), str(output)]
-        with run_lock(output.with_suffix(".lock"), f"run of {name}"):
+        shares = {} if self.threads is None else dict.fromkeys(THREADS, str(self.threads))
+        command: list[str | Path] = [sys.executable, "-m", "vrag_kit.runner.job"]
+        command += [notebook, output, given]
+        own = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", PLACE: str(status_file(output).absolute())}
+        with ExitStack() as stack:
+            stack.enter_context(run_lock(output.with_suffix(".lock"), f"run of {name}"))
             write_file(given, yaml.safe_dump(dict(parameters), sort_keys=False))
+            status_file(output).unlink(missing_ok=True)
             shutil.rmtree(connections, ignore_errors=True)  # of a run that was killed
             connections.mkdir(mode=0o700)
-            try:
-                return self.run_logged([*command, str(given)], name, output)
-            finally:
-                shutil.rmtree(connections, ignore_errors=True)
-
-    def run_logged(self, command: Sequence[str], name: str, output: Path) -> int:
-        """Run a command and log its output; returns its exit status, negative for a signal.
-
-        Each line goes with its time to the log next to `output`, and is printed, except for the
-        traceback of an error. Afterwards, everything left in the process groups of the command and
-        its kernel is killed. Raises `OSError` if the log cannot be written.
-        """
-        status_file(output).unlink(missing_ok=True)
-        shares = {} if self.threads is None else dict.fromkeys(THREADS, str(self.threads))
-        own = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", PLACE: str(status_file(output).absolute())}
-        failures: list[OSError] = []
-        with output.with_suffix(".log").open("w", encoding="utf-8", buffering=1) as log:
+            stack.callback(shutil.rmtree, connections, ignore_errors=True)
+            log = output.with_suffix(".log").open("w", encoding="utf-8", buffering=1)
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,  # the system closes it when this process ends
@@ -87,23 +78,27 @@ class LocalPool:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                cwd=self.root,
+                cwd=project_root(),
                 env={**shares, **os.environ, **own},
                 start_new_session=True,
             )
-            arguments = (process.stdout, log, name, failures)
-            reader = threading.Thread(target=_copy_lines, args=arguments, daemon=True)
-            reader.start()
-            groups = {process.pid}
-            try:
-                while process.poll() is None and not self.stopped and not failures:
-                    groups |= _children(process.pid)  # Jupyter gives kernels groups of their own
-                    with suppress(subprocess.TimeoutExpired):
-                        process.wait(0.5)
-            finally:
-                for group in groups | _children(process.pid):
-                    _kill_group(group)
-                reader.join(1)  # a process that has left its group may hold the output open
+            return self._wait(process, stack.enter_context(log), name)
+
+    def _wait(self, process: subprocess.Popen[str], log: IO[str], name: str) -> int:
+        failures: list[OSError] = []
+        arguments = (process.stdout, log, name, failures)
+        reader = threading.Thread(target=_copy_lines, args=arguments, daemon=True)
+        reader.start()
+        groups = {process.pid}
+        try:
+            while process.poll() is None and not self.stopped and not failures:
+                groups |= _children(process.pid)  # Jupyter gives kernels groups of their own
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(0.5)
+        finally:
+            for group in groups | _children(process.pid):
+                _kill_group(group)
+            reader.join(1)  # a process that has left its group may hold the output open
         for failure in failures:
             raise failure
         return process.wait()
@@ -136,20 +131,6 @@ def _kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
-def map_threads(
-    work: Callable[[Item], Result], items: Iterable[Item], jobs: int, stop: Callable[[], None]
-) -> list[Result]:
-    """Return the results of `work`, `jobs` at once. At the end, also when interrupted, nothing more
-    is begun, and `stop` ends what goes on.
-    """
-    with ThreadPoolExecutor(jobs) as threads:
-        try:
-            return list(threads.map(work, items))
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
-            stop()
-
-
 def status_file(output: Path) -> Path:
     """Return the path of a notebook's log of model calls and verdicts (`log`)."""
     return output.with_suffix(".tally.jsonl")
@@ -163,18 +144,15 @@ def _connections(output: Path) -> Path:
 @contextmanager
 def run_lock(lock: Path, what: str) -> Iterator[None]:
     """Hold `lock` exclusively within the block. Raises `VragError` if another process holds it."""
-    held = FileLock(lock, timeout=0)
     lock.parent.mkdir(parents=True, exist_ok=True)
     try:
-        held.acquire()
+        held = FileLock(lock).acquire(timeout=0)
     except Timeout as error:
         raise VragError(
             f"{lock.parent}: another `{what}` is at work there. Wait for it, or stop it."
         ) from error
-    try:
+    with held:
         yield
-    finally:
-        held.release()
 
 
 def failure_reason(output: Path, status: int) -> str:
@@ -182,40 +160,36 @@ def failure_reason(output: Path, status: int) -> str:
     by its number in the notebook as written, its first line that is no comment, and its error.
     """
     log = output.with_suffix(".log")
-    killed = (
-        f"papermill was killed by signal {-status} ({strsignal(-status)})" if status < 0 else ""
-    )
+    killed = f"killed by signal {-status} ({strsignal(-status)})" if status < 0 else ""
     try:
-        cells = read_notebook(output).cells
+        cells = read_cells(output)
     except (OSError, ValueError):
         cells = []  # nothing was written yet, or only half of it
     index, fault = find_failure(cells)
     if not fault:
-        return f"{killed or _last_line(log) or f'papermill ended with status {status}'}; see {log}"
-    number = sum(not cell.tags & ADDED for cell in cells[: index + 1])
-    lines = [line for line in cells[index].source.splitlines() if line.strip()]
-    code = [line for line in lines if not line.lstrip().startswith("#")]
-    return f"cell {number} `{(code or lines or [''])[0]}`: {killed or fault}; see {log}"
+        lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
+        # without its time: the error with which papermill itself ended
+        last = lines[-1].partition("Z ")[2] if lines else f"papermill ended with status {status}"
+        return f"{killed or last}; see {log}"
+    number = sum(not ADDED & cell_tags(cell) for cell in cells[: index + 1])
+    source = cells[index]["source"].splitlines()
+    code = [line for line in source if line.strip() and not line.lstrip().startswith("#")]
+    return f"cell {number} `{''.join(code[:1])}`: {killed or fault}; see {log}"
 
 
-def find_failure(cells: Sequence[Cell]) -> tuple[int, str]:
+def find_failure(cells: Sequence[Json]) -> tuple[int, str]:
     """Return the index of the first cell of an executed notebook that did not succeed, and what
     went wrong in it; the number of cells and "" when none failed.
     """
     for index, cell in enumerate(cells):
-        for result in cell.outputs:
+        for result in cell.get("outputs", []):
             if result["output_type"] == "error":
                 return index, f"{result['ename']}: {result['evalue']}"
-        started = cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
-        if started and "shell.execute_reply" not in cell.metadata.get("execution", {}):
+        started = cell["metadata"].get("papermill", {}).get("start_time")
+        replied = "shell.execute_reply" in cell["metadata"].get("execution", {})
+        if cell["cell_type"] == "code" and started and not replied:
             return index, "the kernel died"
     return len(cells), ""
-
-
-def _last_line(log: Path) -> str:
-    """The end of a log, without its time: the error with which papermill itself ended."""
-    lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
-    return lines[-1].partition("Z ")[2] if lines else ""
 
 
 def main(notebook: str, output: str, parameters: str) -> None:

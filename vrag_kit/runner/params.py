@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
-import tempfile
+from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from vrag_kit.config import Decoding, Hardware
+from vrag_kit.config import Decoding, Hardware, StrictModel, read_settings
 from vrag_kit.errors import VragError, did_you_mean
-from vrag_kit.runner.books import parse_parameters_cell, read_notebook
+from vrag_kit.types import Json
 from vrag_kit.workspace import path as project_path
 
 SERVES = "notebooks"
 """Reserved key of a parameter file that lists its notebooks."""
-PARTIAL = {"decoding": Decoding().model_dump(), "hardware": Hardware().model_dump()}
-"""Parameters that may be given in part → their keys with defaults."""
-_NAMED = 3
-"""Maximum number of notebooks named if more declare a parameter."""
+PARTIAL: dict[str, type[StrictModel]] = {"decoding": Decoding, "hardware": Hardware}
+"""Parameters that may be given in part, with their settings."""
 Values = Mapping[str, Any]
 """Parameters by name."""
 
@@ -41,62 +41,71 @@ class _UniqueNames(yaml.SafeLoader):
 
 
 def read_parameters(path: Path) -> dict[str, Any]:
-    """Read a flat YAML file of parameters; raises `VragError` when it cannot be read, is not YAML,
-    or is not flat.
+    """Read a flat YAML file of parameters; raises `VragError` when it is not YAML, or not flat, and
+    `OSError` when it cannot be read.
     """
-    if path.suffix == ".ipynb":
-        raise VragError(
-            f"{path}: this is a notebook; expected a YAML file of parameters, such as one with the"
-            f" line `{SERVES}: [{path.stem}]`."
-        )
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), _UniqueNames) or {}  # a SafeLoader
-    except OSError as error:
-        near = ", ".join(sorted(str(file) for file in path.parent.glob("*.yaml"))) or "no other"
-        reason = "this is a folder" if path.is_dir() else f"no such parameter file; found {near}"
-        raise VragError(f"{path}: {reason}; expected a YAML file of parameters.") from error
     except UnicodeDecodeError as error:
-        raise VragError(
-            f"{path}: byte {error.start} is not UTF-8 text; save it as UTF-8."
-        ) from error
+        raise VragError(f"{path}: byte {error.start} is not UTF-8 text.") from error
     except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        expected = "lines 'name: value' with even indentation"
-        raise VragError(f"{path}: not YAML ({reason}); expected {expected}.") from error
+        raise VragError(f"{path}: not YAML ({' '.join(str(error).split())}).") from error
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
         raise VragError(f"{path}: expected lines 'name: value', found a {type(values).__name__}.")
     return values
 
 
-def declared_parameters(notebook: Path) -> dict[str, Any]:
-    """Return the parameters that a notebook declares in its `parameters` cell, with defaults."""
+def read_cells(notebook: Path) -> list[Json]:
+    """Read a notebook's cells as plain JSON, each with its source as one text: nbformat takes
+    seconds to import. Raises `OSError`, and `ValueError` for a file that is not a notebook.
+    """
     try:
-        return parse_parameters_cell(read_notebook(notebook))
-    except ValueError as error:
-        raise VragError(f"{notebook}: cannot be run as it is ({error}).") from error
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        return [{**cell, "source": "".join(cell["source"])} for cell in cells]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{notebook}: not a notebook of format 4 ({error})") from error
+
+
+def cell_tags(cell: Json) -> set[str]:
+    """Return the tags of a cell."""
+    return set(cell["metadata"].get("tags", []))
+
+
+def declared_parameters(notebook: Path) -> dict[str, Any]:
+    """Return the parameters that a notebook's first cell with the tag "parameters" assigns, with
+    their defaults, in order; empty without such a cell. Raises `VragError` for a value that is no
+    literal, and for invalid Python.
+    """
+    try:
+        tagged = [cell for cell in read_cells(notebook) if "parameters" in cell_tags(cell)]
+        statements = ast.parse(tagged[0]["source"]).body if tagged else []
+        assigned = [each for each in statements if isinstance(each, ast.Assign)]
+        return {ast.unparse(each.targets[0]): ast.literal_eval(each.value) for each in assigned}
+    except (ValueError, SyntaxError) as error:
+        raise VragError(f"{notebook}: its parameters cannot be read ({error}).") from error
 
 
 def split_by_notebook(
-    notebooks: Sequence[Path], values: Values, where: Path, others: Sequence[Path] = ()
+    notebooks: Sequence[Path], values: Values, where: Path
 ) -> dict[Path, dict[str, Any]]:
     """Return the part of `values` that each notebook declares.
 
     A value replaces the notebook's default, a mapping as a whole, as in papermill. Raises
     `VragError` with all faults, one per line: names that no notebook declares, with the nearest
-    that is declared, or with the notebooks among `others` that declare them; unknown and missing
-    keys of a mapping; and values of another type than the default.
+    that is declared; unknown and missing keys of a mapping; and values of another type than the
+    default.
     """
     declared = {notebook: declared_parameters(notebook) for notebook in notebooks}
-    faults = _unknown(values, declared, others)
-    for notebook, names in declared.items():
+    faults = _unknown(values, {SERVES}.union(*declared.values()))
+    for names in declared.values():
         for name in names.keys() & values.keys():
-            if reason := _misfit(name, values[name], names[name], f"{notebook.stem} expects"):
-                faults.append(f"{name} {reason}")
+            faults.append(_misfit(name, values[name], names[name]))
     for name, value in values.items():
-        if isinstance(value, Mapping):
-            faults += _wrong_keys(name, value, declared, others)
-    if faults:
-        raise VragError("\n".join(f"{where}: {fault}" for fault in dict.fromkeys(faults)))
+        defaults = [names[name] for names in declared.values() if name in names]
+        if isinstance(value, Mapping) and isinstance(defaults[0] if defaults else None, Mapping):
+            faults += _key_faults(name, value, defaults)
+    if found := dict.fromkeys(filter(None, faults)):
+        raise VragError("\n".join(f"{where}: {fault}" for fault in found))
     return {
         notebook: {name: value for name, value in values.items() if name in names}
         for notebook, names in declared.items()
@@ -104,46 +113,43 @@ def split_by_notebook(
 
 
 def unwritable_folders(folders: Collection[tuple[str, str]]) -> list[str]:
-    """Return one line for each (parameter, folder) that cannot be written. A file is written on
-    trial in the nearest parent that exists, and removed.
-    """
+    """Return one line for each (parameter, folder) that cannot be written."""
     lines = []
     for name, folder in folders:
         parent = project_path(folder)
         while not os.path.lexists(parent):
             parent = parent.parent
-        try:
-            with tempfile.TemporaryFile(dir=parent):
-                pass
-        except OSError as error:
-            reason = f"{parent} takes no file ({error.strerror})"
-            lines.append(f"{name} is {folder!r}; expected a folder to write to, but {reason}.")
+        if not (parent.is_dir() and os.access(parent, os.W_OK)):
+            lines.append(f"{name} is {folder!r}; expected a folder, but {parent} takes no file.")
     return lines
 
 
-def _misfit(name: str, value: Any, default: Any, expects: str) -> str:
-    """Why a value does not have the type of a default, which it may have in another shape: a model
-    or data may be a name or a mapping, and null means all; "" if it fits.
+def _unknown(given: Values, known: Collection[str]) -> list[str]:
+    """A fault for each unknown name."""
+    listed = ", ".join(sorted(known))
+    return [
+        f"no notebook declares {name!r}.{did_you_mean(name, known)} Declared are: {listed}."
+        for name in sorted(given.keys() - set(known))
+    ]
+
+
+def _misfit(name: str, value: Any, default: Any) -> str:
+    """Why a value does not have the type of a default; "" if it has. A model or data may be a name
+    or a mapping, and null means all.
     """
-    such_as = f"such as {name} = {default!r}"
-    if value is None or (isinstance(value, Mapping) and isinstance(default, str | Mapping)):
+    mapping = isinstance(value, Mapping) and isinstance(default, str | Mapping)
+    if value is None or mapping or (isinstance(default, Mapping) and "model" in default):
         return ""
-    an_entry = isinstance(default, Mapping) and "model" in default
-    if an_entry or (default is None and _is_count(value)):
-        return ""
+    fits = type(value) is type(default) or (type(default) is float and type(value) is int)
+    expected = f"a {type(default).__name__}"
     if default is None:
-        named = isinstance(value, list) and value
-        return (
-            "" if named else f"is {value!r}; expected a number from 1 on or names, or null for all."
-        )
-    if _is_count(default) and not name.endswith("_index") and not _is_count(value):
-        return f"is {value!r}; {expects} a whole number from 1 on, {such_as}."
-    if _are_counts(default) and not _are_counts(value):
-        return f"is {value!r}; {expects} a list of different whole numbers from 1 on, {such_as}."
-    number = type(default) is float and type(value) is int
-    if type(value) is type(default) or number:
-        return ""
-    return f"is {value!r}; {expects} a {type(default).__name__}, {such_as}."
+        fits = _is_count(value) or (isinstance(value, list) and bool(value))
+        expected = "a number from 1 on, names, or null for all"
+    elif _is_count(default) and not name.endswith("_index"):
+        fits, expected = _is_count(value), "a whole number from 1 on"
+    elif _are_counts(default):
+        fits, expected = _are_counts(value), "a list of different whole numbers from 1 on"
+    return "" if fits else f"{name} is {value!r}; expected {expected}, such as {default!r}."
 
 
 def _is_count(value: object) -> bool:
@@ -157,48 +163,21 @@ def _are_counts(value: object) -> bool:
     return all(map(_is_count, value)) and len(set(value)) == len(value)
 
 
-def _wrong_keys(
-    name: str, given: Values, declared: Mapping[Path, Values], others: Sequence[Path]
-) -> list[str]:
-    """The faults in the keys of a mapping whose default is one too, and in their values."""
-    needed: dict[str, Any] = {}
-    for names in declared.values():
-        needed |= names[name] if isinstance(names.get(name), Mapping) else {}
-    if not needed or "model" in needed:
+def _key_faults(name: str, given: Values, defaults: Sequence[Values]) -> list[str]:
+    """The faults in a mapping's keys, which must be those of the notebooks' defaults."""
+    if name in PARTIAL:
+        try:
+            read_settings(PARTIAL[name], given, name)
+        except VragError as error:
+            return [str(error)]
         return []
-    needed = PARTIAL.get(name, needed)
-    faults = _unknown(given, {Path(): needed}, others, within=name)
+    needed = dict(ChainMap(*map(dict, defaults)))
+    if "model" in needed:
+        return []
+    faults = _unknown(given, needed)
     for key, default in needed.items():
-        if key in given and not (name in PARTIAL and default is None):
-            reason = _misfit(key, given[key], default, "expected")
-            faults += [f"{name}: {key} {reason}"] if reason else []
-        elif key not in given and name not in PARTIAL:
-            faults.append(f"{name} lacks {key!r}; expected all keys, as in {needed!r}.")
-    return faults
-
-
-def _unknown(
-    values: Values, declared: Mapping[Path, Values], others: Sequence[Path], *, within: str = ""
-) -> list[str]:
-    """What to say of names that none of a file's notebooks declares, `within` a mapping."""
-    known = sorted(set().union(*declared.values()))
-    unknown = values.keys() - set(known)
-    elsewhere: dict[str, list[str]] = {name: [] for name in sorted(unknown)}
-    for notebook in others if unknown else ():
-        names = declared_parameters(notebook)
-        keys = names.get(within) if within else names
-        for name in unknown & set(keys if isinstance(keys, Mapping) else ()):
-            elsewhere[name].append(notebook.stem)
-    faults = []
-    for name, books in elsewhere.items():
-        fault = f"no notebook declares {name!r}.{did_you_mean(name, [*known, SERVES])}"
-        if books:
-            more = f" and {len(books) - _NAMED} more" if len(books) > _NAMED else ""
-            fault = (
-                f"{name} is a parameter of {', '.join(books[:_NAMED])}{more}, which this file is"
-                f" not for. Name it under `{SERVES}`, or remove the line."
-            )
-        elif not within:
-            fault += f" Declared are: {', '.join(known)}."
-        faults.append(f"{within}: {fault}" if within else fault)
-    return faults
+        if key in given:
+            faults.append(_misfit(key, given[key], default))
+        else:
+            faults.append(f"lacks {key!r}; expected all of {', '.join(needed)}.")
+    return [f"{name}: {fault}" for fault in faults if fault]

@@ -7,14 +7,13 @@ runs/visual_rag/demo/visual_rag/02_….ipynb    its copy, executed with that fil
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.errors import VragError, nearest
-from vrag_kit.runner.cluster import CLUSTER, parse_cluster
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.runner.params import (
     SERVES,
     declared_parameters,
@@ -34,8 +33,6 @@ class Plan:
     """Notebook → its parameters from the file, in the order of execution."""
     folder: Path
     """Folder of the executed copies, each in the folder of its notebook."""
-    cluster: str
-    """The cluster that executes them (`parse_cluster`); "" for this machine."""
 
     def settings(self) -> Iterator[tuple[Path, dict[str, Any]]]:
         """Yield each notebook with all its parameters, given or default."""
@@ -63,26 +60,28 @@ def all_notebooks() -> list[Path]:
 def read_plan(parameter_file: Path) -> Plan:
     """Read the plan of a parameter file.
 
-    The key `notebooks:` lists its notebooks by name, by a unique prefix or part of the name, or by
-    folder. Without it, a file in params/<folder>/ is for notebooks/<folder>/; `cluster:` names the
-    cluster. Raises `VragError`, one line per fault, for a file that is neither, for an unknown
-    notebook, for folders (names in `_dir`) that cannot be written, for faults in the options of
-    endpoints, since a secret would be written to executed copies, and as `read_parameters` and
-    `split_by_notebook` do.
+    The key `notebooks:` lists its notebooks (`matching_names`). Without it, a file in
+    params/<folder>/ is for notebooks/<folder>/. Raises `VragError`, one line per fault, for a file
+    that is neither, for an unknown notebook, for folders (names in `_dir`) that cannot be written,
+    for faults in the options of endpoints, since a secret would be written to executed copies, and
+    as `read_parameters` and `split_by_notebook` do.
     """
     values = read_parameters(parameter_file)
-    wanted, cluster = values.pop(SERVES, None), values.pop(CLUSTER, "")
-    if cluster:
-        cluster = parse_cluster(cluster, f"{parameter_file}: {CLUSTER}")
+    wanted = values.pop(SERVES, None)
     file, params = parameter_file.resolve(), (project_root() / "params").resolve()
     place = file.relative_to(params) if file.is_relative_to(params) else Path(file.name)
     if wanted is None and len(place.parts) > 1:
         wanted = [place.parent.as_posix()]
-    notebooks = _notebooks(wanted, parameter_file)
-    others = [book for book in all_notebooks() if book not in notebooks]
-    given = split_by_notebook(notebooks, values, parameter_file, others)
+    known = {notebook_name(notebook): notebook for notebook in all_notebooks()}
+    if not isinstance(wanted, list) or not wanted:
+        raise VragError(
+            f"{parameter_file}: {SERVES} is {wanted!r}; expected a list of notebooks or of their"
+            " folders, or a file in params/<folder>/."
+        )
+    names = matching_names(wanted, list(known), f"{parameter_file}: {SERVES}")
+    given = split_by_notebook([known[name] for name in names], values, parameter_file)
     folder = project_root() / "runs" / place.with_suffix("")
-    plan = Plan(file=parameter_file, given=given, folder=folder, cluster=cluster)
+    plan = Plan(file=parameter_file, given=given, folder=folder)
     folders = {("the folder of executed copies", str(folder))}
     for _, settings in plan.settings():
         folders |= {(name, settings[name]) for name in settings if name.endswith("_dir")}
@@ -92,23 +91,36 @@ def read_plan(parameter_file: Path) -> Plan:
 
 
 def select_notebooks(plans: Sequence[Plan], only: Sequence[str]) -> list[Plan]:
-    """Return the plans with only the notebooks whose name contains one of `only`; all if it is
-    empty. "02,04" means "02" and "04". Raises `VragError` for a part that no name contains.
+    """Return the plans with only the notebooks that `only` stands for (`matching_names`); all if
+    it is empty. "02,04" means "02" and "04".
     """
     parts = [part.strip() for part in ",".join(only).split(",") if part.strip()]
     names = list(map(notebook_name, chain.from_iterable(plan.given for plan in plans)))
-    for part in parts:
-        if not any(part in name for name in names):
-            raise VragError(f"no notebook {part!r}; found {', '.join(names)}.")
+    chosen = matching_names(parts, names, "--only") if parts else names
     found = []
     for plan in plans:
-        given = {
-            book: values
-            for book, values in plan.given.items()
-            if not parts or any(part in notebook_name(book) for part in parts)
-        }
+        given = {book: plan.given[book] for book in plan.given if notebook_name(book) in chosen}
         found.append(replace(plan, given=given))
     return found
+
+
+def matching_names(parts: Sequence[object], names: Collection[str], where: str) -> list[str]:
+    """Return the names of notebooks that begin with one of `parts`, or whose file name does:
+    "visual_rag", "visual_rag/02", "02", or the number 2, as YAML reads 02. Raises `VragError`,
+    beginning with `where`, for a part with which none begins.
+    """
+    found: list[str] = []
+    for part in parts:
+        start = f"{part:02d}" if type(part) is int else str(part)
+        begin = [
+            name for name in names if name.startswith(start) or Path(name).name.startswith(start)
+        ]
+        if not begin:
+            listed = ", ".join(names) or f"none in {notebooks_folder()}"
+            near = did_you_mean(start, names)
+            raise VragError(f"{where}: no notebook {part!r}; found {listed}.{near}")
+        found += begin
+    return list(dict.fromkeys(found))
 
 
 def _endpoint_faults(value: Any) -> list[str]:
@@ -125,42 +137,7 @@ def _endpoint_faults(value: Any) -> list[str]:
             return [str(error)]
         return []
     inner = list(value.values()) if isinstance(value, Mapping) else value
-    return list(chain(*map(_endpoint_faults, inner))) if isinstance(inner, list) else []
-
-
-def _notebooks(wanted: object, where: Path) -> list[Path]:
-    """The notebooks that a list of names, or of names of folders, stands for."""
-    known = {notebook_name(notebook): notebook for notebook in all_notebooks()}
-    if not known:
-        raise VragError(
-            f"{where}: there are no notebooks in {notebooks_folder()}. Run this in the project's"
-            " folder, which holds `notebooks` and `params`."
-        )
-    if not isinstance(wanted, list) or not wanted:
-        folders = ", ".join(sorted({name.rpartition("/")[0] for name in known} - {""}))
-        raise VragError(
-            f"{where}: {SERVES} is {wanted!r}; expected a list of notebooks or of their folders, as"
-            f" in `{SERVES}: [{folders}]`, or a file in params/<folder>/."
-        )
-    names = chain.from_iterable(_named(entry, list(known), where) for entry in wanted)
-    return [known[name] for name in dict.fromkeys(names)]
-
-
-def _named(entry: object, known: Sequence[str], where: Path) -> list[str]:
-    """The names that an entry stands for: of one notebook, or of all in a folder. A number
-    is that of a notebook's name, which YAML reads without its leading zero.
-    """
-    part = f"{entry:02d}" if type(entry) is int else str(entry)
-    if inside := [name for name in known if name == part or name.startswith(f"{part}/")]:
-        return inside
-    begins = [name for name in known if name.rpartition("/")[2].startswith(part)]
-    found = begins or [name for name in known if part in name]
-    if len(found) == 1:
-        return found
-    near = nearest(part, [*known, *{name.rpartition("/")[0] for name in known}])
-    hint = f" Did you mean {near!r}?" if near and not found else ""
-    listed = "".join(f"\n  {name}" for name in found or known)
-    raise VragError(
-        f"{where}: {SERVES} names {entry!r}; expected one notebook or a folder of"
-        f" {notebooks_folder()}.{hint or listed}"
-    )
+    faults: list[str] = []
+    for each in inner if isinstance(inner, list) else ():
+        faults += _endpoint_faults(each)
+    return faults

@@ -9,10 +9,9 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 import nbformat
@@ -20,20 +19,16 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from vrag_kit.analysis.results import result_files
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.open import data_title
 from vrag_kit.papers.statements import statements_table
-from vrag_kit.runner.books import Notebook, read_notebook
 from vrag_kit.runner.job import ADDED, find_failure
-from vrag_kit.runner.plan import Plan, read_plan
+from vrag_kit.runner.params import cell_tags
+from vrag_kit.runner.plan import read_plan
 from vrag_kit.runner.run import Task, plan_tasks
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
-_DATA = ("data", "mrag_rows")
-"""Parameters that name the benchmark of a notebook."""
 _KINDS = ("image/png", "image/jpeg", "image/svg+xml", "text/html", "text/markdown", "text/plain")
 """Of an output that comes in several forms the first of these is shown."""
 _EXPORTER = {
@@ -54,112 +49,74 @@ class NotebookSection:
     state: str  # "done", or what is wrong
     title: str = ""
     run: Mapping[str, Any] = field(default_factory=dict)  # papermill's end_time and duration
-    python: str = ""
     body: str = ""  # text, tables and figures in order, as HTML
     code: str = ""
 
 
-class Report(NamedTuple):
-    """A written report."""
+def write_report(
+    parameter_files: Sequence[Path], to: Path | None = None
+) -> tuple[Path, list[NotebookSection]]:
+    """Write the report of the notebooks that `vrag run` executed for some parameter files; returns
+    (page, sections). By default the page goes next to the copies of one file, and for several to
+    runs/report.html. The same runs give the same bytes.
 
-    page: Path
-    sections: list[NotebookSection]
-    without: list[Path]  # parameter files that are not on it: no notebook was executed
-
-
-def write_report(parameter_files: Sequence[Path], to: Path | None = None) -> Report:
-    """Write the report of the notebooks that `vrag run` executed for some parameter files. By
-    default it goes next to the copies of one file, and for several to runs/report.html. The same
-    runs give the same bytes. Of several parameter files, those without an executed notebook are
-    left out.
-
-    Raises `VragError` if no notebook was executed with any of them, for a parameter file that no
-    notebook could run with, and if the page cannot be written.
+    Raises `VragError` if no notebook was executed with any of them, and for a parameter file that
+    no notebook could run with, and `OSError` if the page cannot be written.
     """
-    given = [read_plan(file) for file in parameter_files]
-    plans = [plan for plan in given if any(task.output.is_file() for task in plan_tasks(plan))]
-    beside = given[0].folder if len(given) == 1 else project_root() / "runs"
-    if not plans:
-        files = " ".join(str(plan.file) for plan in given)
-        raise VragError(f"{beside}: holds no executed notebook yet. Run `vrag run {files}` first.")
+    plans = [read_plan(file) for file in parameter_files]
     sections: list[NotebookSection] = []
+    statements: dict[str, list[dict[Hashable, Any]]] = {}
     for plan in plans:
-        # a notebook that ran with two files is on the page twice
-        before = "" if len(plans) == 1 else f"{plan.folder.relative_to(project_root())}/"
-        sections += [_section(task, f"{before}{task.name}") for task in plan_tasks(plan)]
-    to = to or beside / "report.html"
-    try:
-        write_file(to, _page(plans, sections))
-    except OSError as error:
-        raise VragError(
-            f"{to}: the report cannot be written ({error.strerror}). Name another file by --to, or"
-            " free space."
-        ) from error
-    return Report(to, sections, [plan.file for plan in given if plan not in plans])
-
-
-def _section(task: Task, anchor: str) -> NotebookSection:
-    try:
-        executed = read_notebook(task.output)
-    except FileNotFoundError:
-        return NotebookSection(task.name, anchor, "not run with this parameter file")
-    except ValueError:
-        return NotebookSection(task.name, anchor, "its copy cannot be read; run it again")
-    problems = [*_problems(task, executed), *task.failed_calls()]
-    titles = re.findall(r"^# (.+)", "\n".join(cell.source for cell in executed.cells), re.MULTILINE)
-    code = [cell.source for cell in executed.cells if cell.cell_type == "code"]
-    return NotebookSection(
-        name=task.name,
-        anchor=anchor,
-        state="; ".join(problems) or "done",
-        title=titles[0] if titles else task.name,
-        run=executed.metadata.get("papermill", {}),
-        python=executed.metadata.get("language_info", {}).get("version", ""),
-        body=_render(task.output, find_failure(executed.cells)[0]),
-        code="\n\n\n".join(code),
-    )
+        for task in plan_tasks(plan):
+            # a notebook that ran with two files is on the page twice
+            run_name = task.output.relative_to(project_root() / "runs").with_suffix("").as_posix()
+            sections.append(_section(task, task.name if len(plans) == 1 else run_name))
+            paper, figures = task.name.partition("/")[0], task.settings.get("figures_dir", "")
+            if f"{paper}, {figures}" not in statements:
+                table = statements_table(paper, project_path(figures))
+                statements[f"{paper}, {figures}"] = table.to_dict("records")
+    page = plans[0].folder if len(plans) == 1 else project_root() / "runs"
+    files = " ".join(str(plan.file) for plan in plans)
+    if not any(section.body for section in sections):
+        raise VragError(f"{page}: holds no executed notebook yet. Run `vrag run {files}` first.")
+    to = to or page / "report.html"
+    shown = {title: rows for title, rows in statements.items() if rows}
+    write_file(to, _fill_page(sections, files, shown))
+    return to, sections
 
 
 def single_page(copy: Path) -> str:
     """Return the text, tables and figures of one executed notebook as an HTML page."""
-    executed = read_notebook(copy)
-    section = NotebookSection(
-        name=copy.stem,
-        anchor=copy.stem,
-        state="done",
-        title=executed.cells[0].source.split("\n")[0].lstrip("# "),
-        run=executed.metadata.get("papermill", {}),
-        python=executed.metadata.get("language_info", {}).get("version", ""),
-        body=_render(copy, len(executed.cells)),
-    )
-    return _fill_page([section])
+    executed = nbformat.read(copy, as_version=4)  # type: ignore[no-untyped-call]
+    return _fill_page([_render(executed, copy.stem, copy.stem, "done")])
 
 
-def _problems(task: Task, executed: Notebook) -> list[str]:
-    """What is wrong with the run that left an executed copy, the worst first."""
-    problems = []
-    _, failure = find_failure(executed.cells)
-    if failure:
-        problems.append(f"failed: {failure}")
-    elif not task.output.with_suffix(".json").is_file():
-        problems.append(f"not finished: it was stopped, or is still running; see {task.name}.log")
-    written = [cell.source for cell in executed.cells if not cell.tags & ADDED]
-    if written != [cell.source for cell in read_notebook(task.notebook).cells]:
-        problems.append("older than the notebook, which has changed since; run it again")
-    if executed.metadata.get("papermill", {}).get("parameters", task.given) != task.given:
-        problems.append("made with other parameters than the file now gives; run it again")
-    return problems
+def _section(task: Task, anchor: str) -> NotebookSection:
+    try:
+        executed = nbformat.read(task.output, as_version=4)  # type: ignore[no-untyped-call]
+    except FileNotFoundError:
+        return NotebookSection(task.name, anchor, "not run with this parameter file")
+    except ValueError:
+        return NotebookSection(task.name, anchor, "its copy cannot be read; run it again")
+    index, failure = find_failure(executed.cells)
+    problems = [f"failed: {failure}"] if failure else []
+    if not failure and not task.is_finished():
+        problems.append("not finished, or notebook, parameters, data or code have changed since")
+    executed.cells = executed.cells[: index + 1]
+    state = "; ".join([*problems, *task.failed_calls()]) or "done"
+    return _render(executed, task.name, anchor, state)
 
 
-def _render(copy: Path, last: int) -> str:
-    """Text, tables and figures of the cells up to the index `last`, as HTML."""
-    notebook = nbformat.read(copy, as_version=4)  # type: ignore[no-untyped-call]
-    notebook.cells = [cell for cell in notebook.cells[: last + 1] if not _is_added(cell)]
-    notebook.metadata.pop("widgets", None)
-    heading = ""
-    for cell in notebook.cells:
+def _render(executed: NotebookNode, name: str, anchor: str, state: str) -> NotebookSection:
+    """The section of an executed notebook."""
+    executed.cells = [cell for cell in executed.cells if not ADDED & cell_tags(cell)]
+    executed.metadata.pop("widgets", None)
+    code = [cell.source for cell in executed.cells if cell.cell_type == "code"]
+    title = heading = ""
+    for cell in executed.cells:
         if cell.cell_type == "markdown":
-            heading = next(iter(re.findall(r"^#+ (.+)", cell.source)), heading)
+            heading = next(iter(re.findall(r"^#+ (.+)", cell.source, re.MULTILINE)), heading)
+            title = title or heading
             # the page has a title of its own
             cell.source = re.sub(r"^(?=#+ )", "#", cell.source, flags=re.MULTILINE)
         elif cell.cell_type == "code":
@@ -168,11 +125,15 @@ def _render(copy: Path, last: int) -> str:
                 output.get("metadata", {}).update(alt=heading)
     priority = {"NbConvertBase": {"display_data_priority": list(_KINDS)}}
     exporter = HTMLExporter(config=Config(priority), **_EXPORTER)  # type: ignore[no-untyped-call]
-    return str(exporter.from_notebook_node(notebook)[0])
-
-
-def _is_added(cell: NotebookNode) -> bool:
-    return bool(ADDED & set(cell.metadata.get("tags", [])))
+    return NotebookSection(
+        name=name,
+        anchor=anchor,
+        state=state,
+        title=title,
+        run=executed.metadata.get("papermill", {}),
+        body=str(exporter.from_notebook_node(executed)[0]),
+        code="\n\n\n".join(code),
+    )
 
 
 def _is_result(output: NotebookNode, source: str) -> bool:
@@ -180,42 +141,18 @@ def _is_result(output: NotebookNode, source: str) -> bool:
     return output.output_type != "stream" or (output.name == "stdout" and "print(" in source)
 
 
-def _page(plans: Sequence[Plan], sections: Sequence[NotebookSection]) -> str:
-    benchmarks: list[str] = []
-    results: dict[str, list[str]] = {}
-    claims: dict[str, list[dict[Hashable, Any]]] = {}
-    for task in chain.from_iterable(map(plan_tasks, plans)):
-        benchmarks += [data_title(task.settings[name]) for name in _DATA if name in task.settings]
-        if "figures_dir" in task.settings:
-            name = task.settings["figures_dir"]
-            paper, folder = task.name.partition("/")[0], project_path(name)
-            results[name] = [str(file.relative_to(folder)) for file in result_files(folder)]
-            table = statements_table(paper, folder)
-            claims[f"{paper}, {name}"] = table.to_dict("records")
-    return _fill_page(
-        sections,
-        parameter_file=" ".join(str(plan.file) for plan in plans),
-        benchmarks=list(dict.fromkeys(benchmarks)),
-        results=results,
-        claims={title: rows for title, rows in claims.items() if rows},
-    )
-
-
 def _fill_page(
     sections: Sequence[NotebookSection],
     parameter_file: str = "",
-    benchmarks: Sequence[str] = (),
-    results: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    claims: Mapping[str, list[dict[Hashable, Any]]] = MappingProxyType({}),
+    statements: Mapping[str, list[dict[Hashable, Any]]] = MappingProxyType({}),
 ) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True
     )
+    versions = {name: version(name) for name in ("vrag_kit", "torch", "transformers")}
     return environment.get_template("report.html").render(
         sections=sections,
         parameter_file=parameter_file,
-        benchmarks=benchmarks,
-        versions={name: version(name) for name in ("vrag_kit", "torch", "transformers")},
-        results=results,
-        claims=claims,
+        statements=statements,
+        versions=versions,
     )

@@ -7,28 +7,31 @@ runs/visual_rag/demo/visual_rag/02_….json     fingerprint of the run, by which
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 
 from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
 from vrag_kit.log import failed_calls
 from vrag_kit.processes import available_cores
-from vrag_kit.runner.cluster import DaskPool, open_cluster, parse_cluster
-from vrag_kit.runner.job import LocalPool, failure_reason, map_threads, run_lock, status_file
+from vrag_kit.runner.cluster import DaskPool, open_cluster
+from vrag_kit.runner.job import LocalPool, failure_reason, run_lock, status_file
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import Plan, notebook_name, read_plan, select_notebooks
-from vrag_kit.runner.stamp import figure_hashes, is_finished, mark_finished
+from vrag_kit.runner.stamp import file_fingerprint, run_fingerprint, texts
 from vrag_kit.workspace import path as project_path
 
 KERNEL = 2 * 2**30
@@ -42,9 +45,9 @@ class Outcome:
     """The outcome of one notebook."""
 
     notebook: str
-    status: str  # "done", "unchanged", "failed" or "stopped"
+    status: str  # "done", "unchanged" or "failed"
     seconds: float
-    detail: str  # figures written, or the failing cell and its error
+    detail: str  # failed calls, or the failing cell and its error
 
 
 @dataclass(frozen=True)
@@ -70,15 +73,21 @@ class Task:
         """The path of the executed copy."""
         return self.folder / f"{self.name}.ipynb"
 
-    def is_finished(self) -> bool:
-        """Return whether the notebook need not run (`stamp.is_finished`)."""
-        return is_finished(self.notebook, self.given, self.settings, self.output)
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what a rerun compares: hashes of code, data, figures and the executed copy."""
+        found = run_fingerprint(self.notebook, self.given, self.settings)
+        return found | {"copy": file_fingerprint(self.output)}
 
-    def summary(self) -> str:
-        """Describe what a run wrote, and its failed calls."""
-        count = len(figure_hashes(self.notebook, self.settings))
-        folder = self.settings.get("figures_dir", "")
-        return "; ".join([f"{count} files in {folder}", *self.failed_calls()])
+    def is_finished(self) -> bool:
+        """Return whether the last run succeeded, and nothing has changed, including the executed
+        copy. It is False if failed calls are to be repeated.
+        """
+        try:
+            note = json.loads(self.output.with_suffix(".json").read_text(encoding="utf-8"))
+            same: bool = note == self.fingerprint()
+        except (OSError, ValueError):
+            return False
+        return same and not self.settings.get("hardware", {}).get("retry_failures")
 
     def failed_calls(self) -> list[str]:
         """Describe the models of which the run has no answer, and the failed verdicts."""
@@ -106,60 +115,44 @@ def run_notebooks(
     room. Only notebooks whose name contains one of `only` (`select_notebooks`) run, or all.
 
     `jobs` run at once, each on its share of the cores; None: as many as keep the cores busy and fit
-    into memory (`job_limits`). A `cluster` ("local:2", or the address of a Dask scheduler) gets the
-    notebooks of all files at once; its workers execute `jobs` of them at once, or any number.
-    Without it, each file's own cluster is used. A notebook is skipped if it finished before, and
-    its copy, the notebook, its parameters, the package, the files its parameters name, and its
-    figures are unchanged; with `force`, none is. Raises `VragError` before anything runs for an
-    unknown parameter, a value of another type, a folder that cannot be written, an unknown
-    notebook, a cluster that does not answer, or a second run of the same parameter file at the same
-    time.
+    into memory (`job_limits`). A `cluster` ("local:2", or the address of a Dask scheduler)
+    executes `jobs` of them at once, or any number. A notebook is skipped if
+    it finished before, and its copy, the notebook, its parameters, the package, the files its
+    parameters name, and its figures are unchanged; with `force`, none is. Raises `VragError` before
+    anything runs for an unknown parameter, a value of another type, a folder that cannot be
+    written, an unknown notebook, a cluster that does not answer, or a second run of the same
+    parameter file at the same time.
     """
     if jobs is not None and jobs < 1:
         raise VragError(f"--jobs is {jobs}; expected 1 or more.")
-    if cluster:
-        cluster = parse_cluster(cluster, "--cluster")
     plans = select_notebooks([read_plan(file) for file in parameter_files], only)
     tasks = list(chain.from_iterable(map(plan_tasks, plans)))
-    if not force and all(task.is_finished() for task in tasks):
+    todo = [task for task in tasks if force or not task.is_finished()]
+    if not todo:
         return list(map(_skipped, tasks))
-    outcomes: list[Outcome] = []
-    for name, group in groupby(plans, lambda plan: cluster or plan.cluster):
-        outcomes += _run_plans(list(group), jobs, name, force=force)
-    return outcomes
-
-
-def _run_plans(
-    plans: Sequence[Plan], jobs: int | None, cluster: str, *, force: bool
-) -> list[Outcome]:
-    tasks = list(chain.from_iterable(map(plan_tasks, plans)))
     # a notebook of two parameter files writes the same figures
     one_at_a_time: defaultdict[Path, Lock] = defaultdict(Lock)
-    finished: list[str] = []
 
     def run(task: Task) -> Outcome:
         with one_at_a_time[task.notebook]:
             if not force and task.is_finished():
                 return _skipped(task)
-            outcome = _run(task, pool)
-        finished.append(outcome.notebook)
-        print(f"{len(finished)} of {len(tasks)} notebooks finished", flush=True)
-        return outcome
+            return _run(task, pool)
 
     with ExitStack() as stack:
+        pool: LocalPool | DaskPool
         if cluster:
-            pool: LocalPool | DaskPool = stack.enter_context(open_cluster(cluster))
-            jobs = jobs or len(tasks)
+            pool, jobs = stack.enter_context(open_cluster(cluster)), jobs or len(tasks)
         else:
-            todo = [task.settings for task in tasks if force or not task.is_finished()]
-            limits = job_limits(todo, jobs)
-            pool, jobs = LocalPool(limits.threads), limits.jobs
-            if jobs > 1:
-                threads = f"threads of each: {limits.threads} (`--jobs` changes it)"
-                print(f"{jobs} notebooks at once, {threads}", flush=True)
+            jobs, threads = job_limits([task.settings for task in todo], jobs)
+            pool = LocalPool(threads)
+            print(f"{jobs} notebooks at once, threads of each: {threads or 'all'}")
         for plan in plans:
             stack.enter_context(run_lock(plan.folder / ".lock", f"vrag run {plan.file}"))
-        return map_threads(run, tasks, max(1, jobs), pool.stop)
+        stack.callback(pool.stop)  # also when interrupted
+        workers = ThreadPoolExecutor(jobs)
+        stack.callback(workers.shutdown, wait=False, cancel_futures=True)
+        return list(workers.map(run, tasks))
 
 
 def _run(task: Task, pool: LocalPool | DaskPool) -> Outcome:
@@ -175,28 +168,24 @@ def _run(task: Task, pool: LocalPool | DaskPool) -> Outcome:
             detail = failure_reason(task.output, status)
         else:
             # data are looked at again: the notebook may have generated them
-            mark_finished(task.notebook, task.given, task.settings, task.output)
+            note = json.dumps(task.fingerprint(), indent=2)
+            write_file(task.output.with_suffix(".json"), note)
     except VragError as error:
         detail = str(error)
     except OSError as error:
-        detail = (
-            f"{error.filename or task.output}: {error.strerror or error}. Free space, and run the"
-            " same command again: it goes on where it was."
-        )
+        place = error.filename or task.output
+        detail = f"{place}: {error.strerror or error}. Free space, and run the same command again"
     seconds = time.monotonic() - began
-    if pool.stopped:
-        print(f"[{name}] stopped", flush=True)
-        return Outcome(name, "stopped", seconds, "")
     if detail:
         print(f"[{name}] FAILED: {detail}", flush=True)
         return Outcome(name, "failed", seconds, detail)
     print(f"[{name}] done in {seconds:.0f} s", flush=True)
-    return Outcome(name, "done", seconds, task.summary())
+    return Outcome(name, "done", seconds, "; ".join(task.failed_calls()))
 
 
 def _skipped(task: Task) -> Outcome:
     print(f"[{task.name}] unchanged since its last run: skipped", flush=True)
-    return Outcome(task.name, "unchanged", 0.0, task.summary())
+    return Outcome(task.name, "unchanged", 0.0, "; ".join(task.failed_calls()))
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
@@ -209,15 +198,11 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-class JobLimits(NamedTuple):
-    """Number of notebooks at once, and of threads for each."""
-
-    jobs: int  # notebooks at once
-    threads: int | None  # of each; None: all cores, as its libraries like
-
-
-def job_limits(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -> JobLimits:
-    """Return how many notebooks run at once, and the threads of each; `settings` has one item each.
+def job_limits(
+    settings: Sequence[Mapping[str, Any]], jobs: int | None = None
+) -> tuple[int, int | None]:
+    """Return (notebooks at once, threads of each); None as threads means all cores, as libraries
+    like. `settings` has one item each.
 
     `jobs` notebooks run at once, never more than there are. None means one per core, within three
     quarters of the free memory for their models' weights. It means 1 if a model is on another
@@ -229,28 +214,27 @@ def job_limits(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -
         jobs = min(available_cores(), room) if all(map(_all_local, settings)) else 1
     jobs = max(1, min(jobs, len(settings)))
     all_of_them = jobs == 1 and available_cores() == os.cpu_count()
-    return JobLimits(jobs, None if all_of_them else max(1, available_cores() // jobs))
+    return jobs, None if all_of_them else max(1, available_cores() // jobs)
 
 
 def _memory(settings: Mapping[str, Any]) -> int:
-    named = {project_path(name) for name in _models(settings)}
-    folders = [folder for folder in named if any(folder.glob("*config.json"))]
+    folders = [folder for folder in _paths(settings) if any(folder.glob("*config.json"))]
     weights = chain.from_iterable(folder.glob("**/*.safetensors") for folder in folders)
     return KERNEL + _IN_MEMORY * sum(file.stat().st_size for file in weights)
 
 
 def _all_local(settings: Mapping[str, Any]) -> bool:
     """Return whether all models run on the CPU, from local folders."""
-    if settings.get("hardware", {}).get("device", "cpu") != "cpu":
-        return False
-    elsewhere = [name for name in _models(settings) if "@" in name or "/" in name]
-    return all(project_path(name).exists() for name in elsewhere)
+    on_cpu = settings.get("hardware", {}).get("device", "cpu") == "cpu"
+    return on_cpu and all(path.exists() for path in _paths(settings))
 
 
-def _models(settings: Mapping[str, Any]) -> list[str]:
-    """The names in parameters, other than folders that are written, which may be models."""
-    names = []
-    for value in (value for name, value in settings.items() if not name.endswith("_dir")):
-        for entry in value if isinstance(value, list) else [value]:
-            names.append(entry.get("model") if isinstance(entry, Mapping) else entry)
-    return [name for name in names if isinstance(name, str) and name]
+def _paths(settings: Mapping[str, Any]) -> set[Path]:
+    """The paths that parameters name, but for folders that are written; models may be among
+    them, and do not exist here if they are on the hub or at an endpoint.
+    """
+    named: list[str] = []
+    for name, value in settings.items():
+        named += [] if name.endswith("_dir") else texts(value)
+    paths = {name: project_path(name) for name in named if name}
+    return {path for name, path in paths.items() if path.exists() or set(name) & set("@/")}

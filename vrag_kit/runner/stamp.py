@@ -10,13 +10,13 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
 from vrag_kit.custom import custom_files
-from vrag_kit.files import write_file
-from vrag_kit.runner.books import read_notebook
+from vrag_kit.runner.params import read_cells
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
@@ -33,37 +33,13 @@ def run_fingerprint(
     """Return hashes of a notebook's code and parameters, of the data that its settings name, and of
     its figures.
     """
-    cells = [(cell.cell_type, cell.source) for cell in read_notebook(notebook).cells]
+    cells = [(cell["cell_type"], cell["source"]) for cell in read_cells(notebook)]
     code = json.dumps([cells, parameters, package_hash()], sort_keys=True, default=str)
     return {
         "code": hashlib.sha256(code.encode()).hexdigest(),
         "data": _data_fingerprints(settings),
         "figures": figure_hashes(notebook, settings),
     }
-
-
-def mark_finished(
-    notebook: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any], copy: Path
-) -> None:
-    """Write next to `copy`, a notebook's executed copy, the fingerprint of its successful run."""
-    note = run_fingerprint(notebook, parameters, settings) | {"copy": file_fingerprint(copy)}
-    write_file(copy.with_suffix(".json"), json.dumps(note, indent=2))
-
-
-def is_finished(
-    notebook: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any], copy: Path
-) -> bool:
-    """Return whether the run that left `copy` succeeded, and nothing has changed, including the
-    copy. It is False if failed calls are to be retried.
-    """
-    if settings.get("hardware", {}).get("retry_failures"):
-        return False
-    try:
-        note = json.loads(copy.with_suffix(".json").read_text(encoding="utf-8"))
-        same_copy = note.pop("copy") == file_fingerprint(copy)
-    except (OSError, ValueError, KeyError):
-        return False
-    return bool(same_copy and note == run_fingerprint(notebook, parameters, settings))
 
 
 def figure_hashes(notebook: Path, settings: Mapping[str, Any]) -> dict[str, str]:
@@ -88,22 +64,20 @@ def _data_fingerprints(settings: Mapping[str, Any]) -> dict[str, str]:
     """
     keys = {}
     for name, value in settings.items():
-        for text in [] if name.endswith("_dir") else _texts(value):
+        for text in [] if name.endswith("_dir") else texts(value):
             paths = [path for path in custom_files(text) or [project_path(text)] if path.exists()]
             if text and paths:
                 keys[f"{name}: {text}"] = " ".join(map(_path_fingerprint, paths))
     return keys
 
 
-def _texts(value: object) -> list[str]:
-    """The texts in a parameter: itself, or those in its list or mapping."""
-    if isinstance(value, str):
-        return [value]
-    texts: list[str] = []
-    if isinstance(value, list | dict):
-        for each in value.values() if isinstance(value, dict) else value:
-            texts += _texts(each)
-    return texts
+def texts(value: object) -> list[str]:
+    """Return the texts in a parameter: itself, or those in its list or mapping."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return list(chain.from_iterable(map(texts, value)))
+    return [value] if isinstance(value, str) else []
 
 
 def _path_fingerprint(path: Path) -> str:

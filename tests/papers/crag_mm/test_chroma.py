@@ -136,9 +136,7 @@ def test_documents_without_their_vectors_are_refused(copied: Path, small: Small)
     shutil.copytree(small.clip, copied / "other")
     (copied / "other" / "extra.json").write_text("{}")
     another = image_service(read_image_index(copied), str(copied / "other"), copied / "embeddings")
-    refused(
-        lambda: another.search(small.queries(), 1), "has no image", "other"
-    )
+    refused(lambda: another.search(small.queries(), 1), "has no image", "other")
 
 
 def test_the_command_names_a_folder_without_a_database(
