@@ -54,13 +54,6 @@ def test_kappa_and_its_interval_agree_with_statsmodels() -> None:
     )
 
 
-def test_a_matrix_with_an_unknown_label_is_refused() -> None:
-    with pytest.raises(
-        VragError, match="'maybe' in the confusion matrix, expected true, partial, false"
-    ):
-        expand_confusion(pd.DataFrame({"human": ["maybe"], "judge": ["true"], "count": [2]}))
-
-
 def arm(scores: list[float], groups: str, setting: str = "zero_shot") -> pd.DataFrame:
     """Judged answers of one arm, the i-th to the i-th query."""
     return factories.judged(score=scores, group=list(groups), setting=setting, k=0)

@@ -195,5 +195,5 @@ def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_named(parameter
 def test_data_that_the_run_draws_itself_are_told_and_are_nothing_missing(parameters) -> None:
     status, printed = said("check", str(parameters(data="field-guide")))
     assert (status, printed.splitlines()[-1]) == (0, "nothing is missing")
-    assert re.search(f"{BOOKS[0]}: data/field-guide .*The run draws it; `vrag draw", printed)
+    assert re.search(f"{BOOKS[0]}: data/field-guide .*`vrag draw", printed)
     assert not Path("data").exists()
