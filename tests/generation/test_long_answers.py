@@ -14,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strange_server import StrangeServer
 from talks import contexts_of, make_talks
-from vrag_kit.synthetic.mrag_suite.sub_questions import DecomposedBenchmark, SubQuestion
 
-from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models
 from vrag_kit.generation.prompts import PARSERS, PromptSet, parse_long, parse_short
 from vrag_kit.judging import is_abstention
 from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS
+from vrag_kit.synthetic.mrag_suite.long_answers import LongQuestions, questions_in_parts
 from vrag_kit.types import Benchmark, Query
 
 WHOLE = PROMPT_SETS["paper"]
@@ -72,72 +71,56 @@ def test_both_answers_come_from_one_call_and_a_miss_is_a_failure_that_is_counted
     assert len([each for each in server.requests if "turn 0" in str(each)]) == 3
 
 
-def parts(query: Query) -> list[SubQuestion]:
-    name = query.text.split()[-1].strip("?")
+class World:
+    """Asks for color, size and place, and makes a sentence of any reply but of an abstention."""
 
-    def sentence(trait: str) -> SubQuestion:
-        def said(reply: str) -> str:
-            return "" if is_abstention(reply) else f"The {trait} is {reply}."
+    @property
+    def language(self) -> World:
+        return self
 
-        return SubQuestion(f"Which {trait} has {name}?", said)
+    def sub_questions(self, query: Query) -> list[str]:
+        name = query.text.split()[-1]
+        return [f"Which color has {name}", f"Which size has {name}", f"Where is {name}"]
 
-    return [sentence("color"), sentence("size"), SubQuestion(f"Where is {name}?")]
+    def claims(self, question: str, reply: str) -> tuple[str, ...]:
+        return () if is_abstention(reply) or not reply else (f"{question[:-3]}: {reply}.",)
+
+
+def in_parts(benchmark: Benchmark) -> LongQuestions:
+    return questions_in_parts(World(), benchmark, contexts_of(benchmark), WHOLE)
 
 
 def test_replies_to_short_questions_are_joined_to_a_long_answer(
     server: StrangeServer, tmp_path: Path
 ) -> None:
-    benchmark = make_talks(tmp_path, {}, alone=["a", "b"])
-    asked = DecomposedBenchmark(benchmark, parts)
     server.plans = {
         "Which color has a?": ["say red"],
         "Which size has a?": ["say I don't know."],
-        "Where is a?": ["say It is here."],
+        "Where is a?": ["say here"],
         "has b?": ["say I don't know."],
         "Where is b?": ["empty"],
+        "color has c?": ["refusal"],
+        "color has d?": ["truncated"],
+        "has d?": ["say big"],
+        "Where is d?": ["say here"],
+        "has e?": ["empty"],
+        "Where is e?": ["empty"],
+        "c?": ["say x"],
     }
-    contexts = asked.contexts(contexts_of(benchmark))
-    assert [each.query_id for each in contexts[:3]] == ["a-0~1", "a-0~2", "a-0~3"]
+    asked = in_parts(make_talks(tmp_path, {}, alone=[*"abcde"]))
+    assert [each.query_id for each in asked.contexts[:3]] == ["a-0~1", "a-0~2", "a-0~3"]
     model = {"model": f"teller@{server.url}", "decoding": {"temperature": 0}}
-    replies = ask_models([model], asked.questions, contexts, tmp_path, prompts=WHOLE)
-    long = asked.join_answers(replies)
-    assert long["query_id"].tolist() == ["a-0", "b-0"]
-    assert long["answer"].tolist() == ["The color is red. It is here.", "I don't know."]
-    assert long["status"].tolist() == ["ok", "ok"]
-    assert long["group"].tolist() == ["a", "b"]
-    assert long["parts"][0] == tuple(replies["answer_id"][:3])
+    long = asked.ask([model], tmp_path)
+    assert long["query_id"].tolist() == ["a-0", "b-0", "c-0", "d-0", "e-0"]
+    assert long["status"].tolist() == ["ok", "ok", "refused", "truncated", "empty"]
+    said = long["answer"].tolist()
+    assert said[:2] == ["Which color has: red. Where is: here.", "I don't know."]
+    assert pd.isna(said[2])
+    assert said[3].endswith("Which size has: big. Where is: here.")
+    assert said[4] == ""
+    assert long["group"].tolist() == [*"abcde"]
+    assert long["parts"].map(len).eq(3).all()
     assert long["answer_id"].is_unique
-    assert asked.join_answers(replies.sample(frac=1, random_state=1)).sort_values("query_id")[
-        "answer"
-    ].tolist() == ["The color is red. It is here.", "I don't know."]
-
-
-def test_a_long_answer_fails_with_its_parts_and_lacks_none(
-    server: StrangeServer, tmp_path: Path
-) -> None:
-    benchmark = make_talks(tmp_path, {}, alone=["a", "b", "c"])
-    asked = DecomposedBenchmark(benchmark, parts)
-    server.plans = {
-        "color has a?": ["refusal"],
-        "color has b?": ["truncated"],
-        "has b?": ["say big"],
-        "Where is b?": ["say here"],
-        "has c?": ["empty"],
-        "Where is c?": ["empty"],
-        "a?": ["say x"],
-    }
-    replies = ask(server, asked.questions, tmp_path)
-    long = asked.join_answers(replies)
-    assert long["status"].tolist() == ["refused", "truncated", "empty"]
-    assert pd.isna(long["answer"][0])
-    assert long["answer"][1].endswith("The size is big. here")
-    assert long["answer"][2] == ""
-    with pytest.raises(VragError, match=r"3 parts.*'c-0'"):
-        asked.join_answers(replies[:-1])
-    with pytest.raises(VragError, match="'a-0'"):
-        asked.join_answers(long)
-    with pytest.raises(VragError, match="'a-0'"):
-        _ = DecomposedBenchmark(benchmark, lambda query: []).questions
 
 
 @pytest.mark.parametrize(
@@ -145,7 +128,10 @@ def test_a_long_answer_fails_with_its_parts_and_lacks_none(
     [
         ("**Short answer:** red\n\n**Long answer:** It is red.", "red", "It is red."),
         ("SHORT ANSWER:\nred\nlong answer:\nIt is.\nRed.\n", "red", "It is.\nRed."),
+        ("Short answer: \nLong answer: It is red.", "", "It is red."),
+        ("red", None, "Short answer:"),
         ("Short answer: red", None, "Long answer:"),
+        ("My short answer: red\nLong answer: x", None, "Short answer:"),
         ("Long answer: x\nShort answer: red", None, "before"),
         ("Short answer: a\nShort answer: b\nLong answer: x", None, "2 lines"),
         ("Short answer: red\nor blue\nLong answer: x", None, "longer"),
@@ -160,3 +146,15 @@ def test_two_labelled_lines_in_any_case_are_read_and_no_other_form(
         assert long in str(found["unreadable"])
     else:
         assert (found["answer"], whole["answer"]) == (short, long)
+
+
+def test_parts_are_asked_about_the_same_documents(tmp_path: Path) -> None:
+    benchmark = make_talks(tmp_path, {"a": 2})
+    pools = {"a-0": ("x",), "a-1": ("y",)}
+    labelled = replace(benchmark, qrels={"a-0": {"x": 1}}, pools=pools)
+    questions = in_parts(labelled).questions
+    assert questions.relevant("a-0~2") == ("x",)
+    assert questions.candidates("a-1~3") == ("y",)
+    assert questions.queries["a-0~1"].conversation_id is None
+    assert questions.queries["a-0~1"].image == benchmark.queries["a-0"].image
+    assert questions.fingerprint != labelled.fingerprint
