@@ -188,6 +188,22 @@ def test_a_panel_may_have_reported_means_alone_named_where_they_have_a_label() -
     assert [[text.get_text() for text in axis.texts] for axis in figure.axes] == [[], [], ["first"]]
 
 
+def test_means_that_share_an_x_are_apart_however_near_the_next_x_is() -> None:
+    looks = {**LINES, "panels": "", "color": "setting", "style": "model"}
+    (axis,) = line_plot(means().replace({"k": {5: 2}}), **looks).axes
+    points = [line for line in axis.lines if line.get_marker() in "os"]
+    places = np.sort([float(x) for line in points for x in line.get_xdata()])
+    assert np.round(places).tolist() == [1] * 4 + [2] * 4 + [20] * 4
+    assert np.diff(places).min() > 0.1
+
+
+def test_a_panel_without_points_says_why() -> None:
+    table = means()
+    table.loc[table["setting"] == "top_k", ["value", "ci_low", "ci_high"]] = np.nan
+    figure = line_plot(table, **LINES, empty="undefined")
+    assert [[text.get_text() for text in axis.texts] for axis in figure.axes] == [["undefined"], []]
+
+
 @pytest.mark.parametrize(
     "roles", [MODEL, tuple(dict.fromkeys(SETTING.values())), tuple(OUTCOME.values())]
 )

@@ -21,6 +21,7 @@ from matplotlib.lines import Line2D
 from vrag_kit.plotting.style import (
     DARK,
     FEW,
+    GREY,
     MARKERS,
     PAGE,
     REPORTED,
@@ -134,6 +135,7 @@ def line_plot(
     width: float = PAGE,
     height: float = 2.6,
     title: str = "",
+    empty: str = "",
     caption: str = "",
 ) -> Figure:
     """Draws means over the number `x`: a panel for each value of `panels` (at most six, all on the
@@ -145,7 +147,8 @@ def line_plot(
     name, or in all if they have no column `panels`; a panel may have reported lines alone. A column
     `label` of `reported` names the lines that it has a text for, at the right. `limits` are of the
     y axis: a point outside is an arrow at the edge; where the axis reaches below 0, 0 is a line.
-    `height` is that of a row of panels, in inches; `unit` is what n counts.
+    `height` is that of a row of panels, in inches; `unit` is what n counts. Means with intervals
+    that share an x are side by side. `empty` is written into a panel without points.
     """
     drawn = table
     if reported is not None and panels in reported:
@@ -154,10 +157,12 @@ def line_plot(
     looks = _looks(table, color, style, names, ["-", "--", ":"])
     ticks = sorted({*table[x], *(() if reported is None else reported[x])})
     places = np.log(ticks) if log else np.asarray(ticks, float)
-    room = width / min(3, len(axes)) - 0.6
+    room = width / (2 if len(axes) == 4 else min(3, len(axes))) - 0.6
     labels_below = _tick_labels(ticks, places, room)
-    apart = 0.05 * (np.ptp(places) or 1.0) / room * ("ci_low" in table)  # 0.05 inches
-    apart = min(apart, 0.3 * np.diff(places).min(initial=np.inf) / len(looks))
+    series = {key: _of_series(table, color, style, key).dropna(subset="value") for key in looks}
+    apart = 0.06 * (np.ptp(places) or 1.0) / room * ("ci_low" in table)  # 0.06 inches
+    drawn_at = {key: set(line[x]) for key, line in series.items()}
+    shifts = _side_by_side(drawn_at, ticks, places, apart)
     for name, axis in axes.items():
         mine = _in_panel(table, panels, name)
         shown = _in_panel(reported, panels, name)
@@ -168,10 +173,10 @@ def line_plot(
             end = line.iloc[-1]
             if end.get("label"):
                 labels.append((float(end["value"]), str(end["label"]), float(end[x])))
-        shifts = dodge(len(looks), apart * len(looks))
-        for shift, (values, look) in zip(shifts, looks.items(), strict=True):
+        for values, look in looks.items():
             line = _of_series(mine, color, style, values).sort_values(x)
             at = line[x].to_numpy(float)
+            shift = np.array([shifts.get((values, each), 0.0) for each in line[x]])
             draw_interval(axis, at * np.exp(shift) if log else at + shift, line, look)
         if log:
             axis.set_xscale("log")
@@ -179,6 +184,9 @@ def line_plot(
         axis.minorticks_off()
         axis.grid(visible=False, axis="x")
         _write_at_right(axis, labels, ticks[-1])
+        if not len(shown) and not mine["value"].notna().any():
+            words = axis.text(0.5, 0.5, fit(empty, room), transform=axis.transAxes, color=GREY)
+            words.set(ha="center", va="center")
     _label_axes(figure, xlabel, ylabel)
     next(iter(axes.values())).set_ylim(*limits)
     if next(iter(axes.values())).get_ylim()[0] < 0:
@@ -397,6 +405,24 @@ def _of_series(
 ) -> pd.DataFrame:
     some = table[table[color].astype(str) == values[0]]
     return some[some[style].astype(str) == values[1]] if style else some
+
+
+def _side_by_side(
+    series: Mapping[tuple[str, str], set[float]],
+    ticks: Sequence[float],
+    places: np.ndarray,
+    apart: float,
+) -> dict[tuple[tuple[str, str], float], float]:
+    """A series and one of its x → its offset there: series that share an x are `apart`, or less
+    where they would come near the next x.
+    """
+    gaps = np.diff(places, prepend=-np.inf, append=np.inf)
+    shifts = {}
+    for tick, gap in zip(ticks, np.minimum(gaps[:-1], gaps[1:]), strict=True):
+        here = [key for key, found in series.items() if tick in found]
+        offsets = dodge(len(here), min(apart * len(here), _DODGE * gap))
+        shifts |= {(key, tick): offset for key, offset in zip(here, offsets, strict=True)}
+    return shifts
 
 
 def _tick_labels(ticks: Sequence[float], places: np.ndarray, inches: float) -> list[str]:
