@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting import contact_sheet, retrieved_images
+from vrag_kit.plotting import answer_gallery, contact_sheet, retrieved_images
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark
 
@@ -41,6 +42,17 @@ def test_a_contact_sheet_begins_with_the_picture_that_is_asked_about(pictured: B
     gold = min(4, len(pictured.relevant(query_id)))
     assert titles(figure) == ["the question's\nimage", *["gold"] * gold]
     assert shows(figure.axes[0], pictured)
+
+
+def test_a_gallery_cuts_the_question_not_the_accepted_answers(pictured: Benchmark) -> None:
+    (query,) = pictured.queries.values()
+    accepted = tuple(f"answer{place}" for place in range(12))
+    asked = {query.query_id: replace(query, text="word " * 60, answers=accepted)}
+    answer = {"query_id": query.query_id, "answer": "none", "model": "m", "doc_ids": ()}
+    figure = answer_gallery(replace(pictured, queries=asked), pd.DataFrame([answer]))
+    below = " ".join(figure.axes[0].get_xlabel().split())
+    assert below.endswith(" | ".join(accepted))
+    assert "word … accepted: " in below
 
 
 def test_what_was_found_stands_beside_the_picture_that_is_asked_about(

@@ -115,20 +115,21 @@ def answer_gallery(
     caption: str = "",
 ) -> Figure:
     """Draws the first answers of the table, at most one a question and `most` in all, each with the
-    question's image, or else the first that was shown. Above: the answer; below: the question, the
-    accepted answers (with their letter if options) and, of several, the model. `answers` has the
-    columns query_id, answer, model and doc_ids.
+    question's image, or else the first that was shown. Above: the answer; below: the question, cut
+    where long, the accepted answers (with their letter if options) and, of several, the model.
+    `answers` has the columns query_id, answer, model and doc_ids.
     """
     tiles, several = [], answers["model"].nunique() > 1
     for row in answers.drop_duplicates("query_id").head(most).to_dict("records"):
         query = benchmark.queries[row["query_id"]]
         images = [benchmark.corpus[each].image for each in row["doc_ids"] if not query.image]
         image = next((each for each in images if each), query.image)
-        question = shorten(query.text, 120, placeholder=" …")
         options = zip(ascii_uppercase, query.choices, strict=False)
         letters = {option: f"({letter}) {option}" for letter, option in options}
         named = [letters.get(each, each) for each in query.answers]
-        accepted = shorten(" | ".join(named), 45, placeholder=" …")
+        accepted = " | ".join(named)
+        room = max(60, 165 - max(45, len(accepted)))
+        question = shorten(query.text, room, placeholder="\N{NO-BREAK SPACE}…")
         answer = f"“{shorten(row['answer'], 90, placeholder=' …') or '(empty)'}”"
         below = f"{question}\naccepted: {accepted}" + f"\nmodel: {row['model']}" * several
         tiles.append(Tile(image, answer, below))
