@@ -45,11 +45,19 @@ TERMS = {
     "distractors": "distractors: images of the species that do not",
     "top_k": "top-k: the k images ranked first",
     "one_in_k": "1-in-k: one clue and k − 1 distractors",
+    "recall": "recall: the share of a question's clues among the first k",
+    "perfect": "perfect order: all clues first",
+    "altered": "altered clue: the same image with the part in question redrawn in another color or"
+    " pattern (the new value)",
+    "original": "original value: the answer of the unaltered image",
 }
 """How a caption defines a term."""
 STRATA = {"in training data": "in training data: questions on facts that the model was trained on"}
 """How a caption defines a stratum."""
-_FAMILY = ("minus", "step", "setting", "distractors", "stratum", "article", "clue_position")
+_FAMILY = (
+    *("minus", "step", "setting", "distractors", "stratum", "article", "clue_position"),
+    *("position", "outcome"),
+)
 """Columns whose values the tests that are corrected together share."""
 _REPEATED = {"model": "models", "retriever": "retrievers", "m": "numbers of clues"}
 _WIDTHS = {
