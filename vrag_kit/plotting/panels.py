@@ -417,7 +417,7 @@ def _side_by_side(
     where they would come near the next x.
     """
     gaps = np.diff(places, prepend=-np.inf, append=np.inf)
-    shifts = {}
+    shifts: dict[tuple[tuple[str, str], float], float] = {}
     for tick, gap in zip(ticks, np.minimum(gaps[:-1], gaps[1:]), strict=True):
         here = [key for key, found in series.items() if tick in found]
         offsets = dodge(len(here), min(apart * len(here), _DODGE * gap))
