@@ -139,6 +139,14 @@ def test_a_difference_names_both_operands_and_a_mean_needs_an_axis() -> None:
     assert figure.get_supxlabel() == ("Accuracy, top-k − zero-shot (no image) (percentage points)")
 
 
+def test_a_row_of_a_forest_without_a_value_says_so_and_an_empty_label_of_n_is_left_out() -> None:
+    table = means(n_label="").query("setting == 'top_k'")
+    table = table.assign(value=table["value"].mask(table["k"] == 5))
+    (axis,) = forest_plot(table, rows="k", xlabel="Accuracy (%)").axes
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["1", "5", "20"]
+    assert [(text.get_text(), text.get_position()[1]) for text in axis.texts] == [("no value", 1)]
+
+
 def test_the_rows_of_a_forest_have_their_n_under_the_heading_of_their_group() -> None:
     table = means(n=[15, 15, 15, 90, 90, 90] * 2)
     figure = forest_plot(table, rows=["setting", "k"], xlabel="Accuracy (%)")

@@ -275,8 +275,9 @@ def forest_plot(
 
     A table of paired differences has a column `baseline`: the axis then says which two arms are
     compared, each panel in its title where they differ. A table of means needs an `xlabel`. A
-    column `n_label` has the text of n for tables whose metrics count different things. `reported`
-    are a paper's values, with the columns of `rows`, value and perhaps `panels`: small grey ticks.
+    column `n_label` has the text of n for tables whose metrics count different things, or "" where
+    n is told elsewhere. `reported` are a paper's values, with the columns of `rows`, value and
+    perhaps `panels`: small grey ticks.
     """
     keys = [rows] if isinstance(rows, str) else list(rows)
     looks = _looks(table, color, style, names)
@@ -297,8 +298,8 @@ def forest_plot(
             draw_interval(axis, _places(some, keys, places) + shift, some, look, flat=True)
         full = {*_places(mine.dropna(subset="value"), keys, places), *_places(shown, keys, places)}
         for at in set(places.values()) - full:
-            axis.text(0.98, at, "–", transform=axis.get_yaxis_transform(), ha="right", va="center")
-            caption = caption.removesuffix(" –: no value.") + " –: no value."
+            text = axis.text(0.98, at, "no value", size=SMALL, color=GREY, ha="right", va="center")
+            text.set_transform(axis.get_yaxis_transform())
         axis.axvline(0, color=DARK, linewidth=0.8, zorder=1)
         head = _operands(mine, panels, names, display_name(name, names) if panels else "")
         head += f" · {count_label(mine['n'], unit)}" if apart else ""
@@ -507,7 +508,8 @@ def _rows(
         label = display_name(key[-1], names)
         mine = (found == key).to_numpy()
         if "n_label" in table:
-            label += f" ({table.loc[mine, 'n_label'].iloc[0]})"
+            text = table.loc[mine, "n_label"].iloc[0]
+            label += f" ({text})" * bool(text)
         elif "n" in table:
             counts = table.loc[mine, "n"]
             label += f" ({count_label(counts, unit)})"
