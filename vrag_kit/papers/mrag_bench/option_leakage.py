@@ -32,8 +32,8 @@ CUE = (
     " original (as in the data), normalised (all in one format: no cue)"
 )
 PLANTED = (
-    ", or planted: normalised, then a cue is put on the correct option of {right} questions in"
-    " {all} and on an incorrect one of {wrong}"
+    ", or planted: each with a capital first, but for a cue (such as wood_rabbit) on the correct"
+    " option of {right} questions in {all} and on an incorrect one of {wrong}"
 )
 """What captions say of cues and of the variants of options."""
 

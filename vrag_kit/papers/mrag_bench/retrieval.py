@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 
 from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.generation.contexts import ranked_documents
-from vrag_kit.papers.mrag_bench.results import OVERALL, scenario_weights
+from vrag_kit.papers.mrag_bench.results import NAMES, OVERALL, scenario_weights
 from vrag_kit.papers.mrag_bench.settings import QUESTIONS, TOP
 from vrag_kit.retrieval import make_run, score_runs
 from vrag_kit.types import Benchmark, DocId, QueryId, ordered
@@ -26,6 +26,18 @@ PLANTED = 2
 """Number of ground-truth images that `runs_with_inserted_gold` inserts: the paper's CLIP shows 1.9
 of five where it shows any.
 """
+TERMS = (
+    "Retrieved set: the images that come with the questions. Planted: gold images put on top of it"
+    " for that share of the questions. A CLIP searches by the question's text, -by-image by its"
+    " image, -by-both by their sum; a composed retriever reads both."
+)
+"""How a caption defines the runs."""
+
+
+def run_names(runs: Iterable[str]) -> dict[str, str]:
+    """Returns `NAMES`, with short names for the rows' own run and those with inserted gold."""
+    own = [name for name in runs if name.split(",")[0] == _ROWS]
+    return NAMES | {name: name.replace(_ROWS, "retrieved set", 1) for name in own}
 
 
 def shipped_run(benchmark: Benchmark) -> pd.DataFrame:
