@@ -224,3 +224,13 @@ def test_only_parts_that_a_prompt_has_are_shown() -> None:
     parts = [("opens", "plain"), ("opens", "expert"), ("style", "ex1"), ("reasoning", "direct")]
     assert table.index.tolist() == parts
     assert table.loc[("style", "ex1"), "words"] == paper.prompts.EXAMPLES["ex1"]
+
+
+def test_strata_are_named_with_their_n_in_each_data_set() -> None:
+    rows = [("in training data", "WebQA", 33), ("in training data", "Visual-RAG", 29)]
+    rows += [("all questions", "WebQA", 80), ("all questions", "Visual-RAG", 80)]
+    table = pd.DataFrame(rows, columns=["stratum", "dataset", "n"])
+    assert list(paper.figures.strata_with_n(table).values()) == [
+        "in training data (n = 33 in WebQA, 29 in Visual-RAG)",
+        "all questions (n = 80 in each data set)",
+    ]

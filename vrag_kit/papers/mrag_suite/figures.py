@@ -20,7 +20,7 @@ from vrag_kit.claims.verdicts import UNPARSED
 from vrag_kit.papers.mrag_suite.modes import ARMS, mode_names
 from vrag_kit.plotting.diagnostics import confusion_plot
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
-from vrag_kit.plotting.panels import Series, draw_interval, forest_plot
+from vrag_kit.plotting.panels import NO_NAMES, Names, Series, draw_interval, forest_plot
 from vrag_kit.plotting.style import (
     GREY,
     LIGHT,
@@ -40,15 +40,34 @@ def count_beyond(differences: pd.DataFrame) -> str:
     return f"{above} of {len(differences)} intervals above 0, {below} below"
 
 
-def own_metric_plot(table: pd.DataFrame, **look: Any) -> Figure:  # options of `forest_plot`
-    """Draws means or differences of the data sets' own metrics by `forest_plot`, with the names of
-    settings and metrics.
+def strata_with_n(table: pd.DataFrame) -> dict[str, str]:
+    """Names strata with their n in each data set, for legends: "all questions (n = 80 in WebQA, 60
+    in Visual-RAG)". `table` has one n for each stratum and data set.
+    """
+    names = {}
+    for stratum, part in table.groupby("stratum", sort=False):
+        sizes = part.groupby("dataset", sort=False)["n"].max()
+        each = ", ".join(f"{n} in {dataset}" for dataset, n in sizes.items())
+        same = f"{sizes.iloc[0]}" + " in each data set" * (len(sizes) > 1)
+        names[str(stratum)] = f"{stratum} (n = {same if sizes.nunique() == 1 else each})"
+    return names
+
+
+def own_metric_plot(
+    table: pd.DataFrame,
+    *,
+    names: Names = NO_NAMES,
+    **look: Any,  # options of `forest_plot`
+) -> Figure:
+    """Draws means or differences of the data sets' own metrics by `forest_plot`, with `names` and
+    those of settings and metrics.
     """
     is_difference = "baseline" in table
     label = "Difference in the data set's own metric (percentage points)"
     xlabel = label if is_difference else "Score in the data set's own metric (%)"
     limits = (None, None) if is_difference else (-3, 103)
-    return forest_plot(table, names=mode_names(table), xlabel=xlabel, limits=limits, **look)
+    every = {**names, **mode_names(table)}
+    return forest_plot(table, names=every, xlabel=xlabel, limits=limits, **look)
 
 
 _PANELS = {
