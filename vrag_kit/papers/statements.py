@@ -245,10 +245,10 @@ def show_statements(claims: pd.DataFrame) -> Styler:
     """Formats the table of `save_statement_checks` for display: each statement once and in full,
     its metric, expected range, value with interval, n, Holm's p, verdict, and data version.
     """
-    says = claims["statement"].str.partition("; number: ")
+    says = claims["statement"].astype(str).str.split("; number: ", n=1)
     table = claims.assign(
-        statement=says[0],
-        measured=says[2],
+        statement=says.str[0],
+        measured=says.str[1].fillna(""),
         value=ci_cells(claims, decimals=2),
         n=claims["n"].map("{:.0f}".format, na_action="ignore").fillna(NOTHING),
     )
