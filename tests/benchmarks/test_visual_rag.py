@@ -107,8 +107,8 @@ def test_what_cannot_be_loaded_is_named(
     (tmp_path / "bare.jsonl").write_bytes(b"\n\n")
     (tmp_path / "utf16.jsonl").write_bytes(b"\xff\xfe\x00")
     words = {
-        "bare.jsonl": "no queries",
-        "utf16.jsonl": "UTF-8",
+        "bare.jsonl": "no rows",
+        "utf16.jsonl": "utf-8",
         "none.jsonl": "none.jsonl",
         "": "dir",
     }

@@ -234,7 +234,7 @@ def test_a_missing_or_broken_file_is_named(write: Write) -> None:
     [
         (b"30000003\t/9j/", "30000003"),
         (b"30000002\t/9j/a", "not base64"),
-        (b"30000002\t", "0 bytes"),
+        (b"30000002\t", "no known format"),
     ],
 )
 def test_a_broken_line_is_an_error_that_names_file_and_image(

@@ -111,7 +111,7 @@ def test_an_empty_file_a_missing_image_folder_and_a_folder_of_nothing_are_refuse
     tmp_path: Path, tree: Path
 ) -> None:
     (tmp_path / "empty.jsonl").write_text("\n", encoding="utf-8")
-    with pytest.raises(VragError, match="no queries"):
+    with pytest.raises(VragError, match="no rows"):
         find_problems(tmp_path / "empty.jsonl", tree)
     with pytest.raises(VragError, match="nowhere"):
         find_problems(tmp_path / "empty.jsonl", tmp_path / "nowhere")

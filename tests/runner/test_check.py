@@ -150,7 +150,7 @@ def test_what_several_notebooks_miss_is_one_line_with_their_names(
     wrong, line = check_parameters(parameters(notebooks=BOOKS, **values))[1]
     assert "'field-guide-vlm-fwe'" in wrong  # in one round
     assert line.startswith(f"{', '.join(BOOKS)}: ")
-    assert "nowhere.jsonl: no such annotation file" in line
+    assert "nowhere.jsonl: [Errno 2] No such file" in line
 
 
 def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_something(

@@ -12,19 +12,12 @@ from typing import Any
 
 from vrag_kit.benchmarks.images import SUFFIXES
 from vrag_kit.benchmarks.rows import RAISE, Problems, encoded_image
-from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder, write_file
-from vrag_kit.workspace import path as project_path
 
 STORE = "runs/row_pictures"
 """Default folder of the image files, relative to the project's root."""
 _RULE = 3
 """Counts the ways in which what is written has changed."""
-
-
-def image_cache_dir(cache_dir: Path | str | None) -> Path:
-    """Return the folder of the image files, `cache_dir` or by default `STORE`."""
-    return project_path(cache_dir) if cache_dir else project_path(STORE)
 
 
 def cache_image(value: object, store: Path, default: str = ".png") -> str:
@@ -60,7 +53,7 @@ def cached_rows(
     """Return the rows that `read` gives for `files`, cached in `store` until a file changes.
 
     A row is a list of plain values; its first value is the list of its image names in `store`.
-    Rows are read in any case, and not stored, where problems are collected. Raises `VragError`
+    Rows are read in any case, and not stored, where problems are collected. Raises `OSError`
     if `store` cannot be written.
     """
     if problems.collect:
@@ -71,14 +64,10 @@ def cached_rows(
         names = set(chain.from_iterable(row[0] for row in rows))
         if all((store / name).is_file() for name in names):
             return rows
-    try:
-        with lock_folder(store, f"reading {what}"):
-            rows = read()
-            os.sync()  # once for thousands of images: each alone takes 10 ms
-            write_file(note, json.dumps(rows, ensure_ascii=False))
-    except OSError as error:
-        words = f"cannot be written ({error.strerror}); expected a folder for the images of rows"
-        raise VragError(f"{store}: {words}.") from error
+    with lock_folder(store, f"reading {what}"):
+        rows = read()
+        os.sync()  # once for thousands of images: each alone takes 10 ms
+        write_file(note, json.dumps(rows, ensure_ascii=False))
     return rows
 
 

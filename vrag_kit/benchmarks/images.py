@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import re
 import warnings
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +21,8 @@ MOST_PIXELS = 100_000_000
 """Maximum pixels of an image. It is far above any data set's here; a file of 20 KB may decode
 to an image that fills the memory.
 """
-warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # `open_image` says it, and where
+Image.MAX_IMAGE_PIXELS = MOST_PIXELS // 2  # Pillow warns of more, and refuses twice as many
+warnings.simplefilter("ignore", Image.DecompressionBombWarning)
 
 
 def list_images(folder: Path) -> list[Path]:
@@ -102,55 +100,37 @@ class ResizedImage:
 
 def open_image(file: bytes | Path, where: str) -> Image.Image:
     """Open an image and read only its header; all images are opened here. Raises `VragError`,
-    which begins with `where`, for more than `MOST_PIXELS` pixels, and `OSError` for data that
-    are not an image.
+    which begins with `where`, if it is damaged or has more than `MOST_PIXELS` pixels.
     """
     try:
-        picture = Image.open(io.BytesIO(file) if isinstance(file, bytes) else file)
-        pixels = picture.width * picture.height
-    except Image.DecompressionBombError as error:  # Pillow's own limit, above ours
-        pixels = int(re.findall(r"\d+", str(error))[0])
-    except OSError:
-        raise
-    except Exception as error:  # of a head that is damaged, decoders raise what they like
-        raise OSError(str(error)) from error
-    if pixels > MOST_PIXELS:
-        words = f"a picture of {pixels:,} pixels; expected at most {MOST_PIXELS:,}"
-        raise VragError(f"{where}: {words}.")
-    return picture
+        return Image.open(io.BytesIO(file) if isinstance(file, bytes) else file)
+    except Exception as error:
+        raise _damaged(where, error) from error
 
 
 def decode(data: bytes, where: str) -> Image.Image:
     """Decode `data` to 8-bit RGB with EXIF orientation applied; raises `VragError`
     naming `where` when it is damaged or too large.
     """
-    try:
-        with open_image(data, where) as image:
+    with open_image(data, where) as image:
+        try:
             upright = ImageOps.exif_transpose(image)
             if upright.mode.startswith("I"):  # 16 bits a pixel, which Pillow would clip to white
                 shades = np.asarray(upright).astype(np.uint32) >> 8
                 upright = Image.fromarray(shades.clip(0, 255).astype(np.uint8))
             return upright.convert("RGB")
-    except VragError:
-        raise
-    # each decoder raises what it likes for damaged bytes (AVIF RuntimeError, DDS
-    # NotImplementedError), and one file must not end the work on all
-    except Exception as error:
-        is_unknown = isinstance(error, UnidentifiedImageError)
-        what = "of no known format" if is_unknown else str(error) or type(error).__name__
-        words = f"not a readable picture ({what}; {len(data):,} bytes)"
-        raise VragError(f"{where}: {words}; `vrag check` lists every damaged one.") from error
+        except Exception as error:
+            raise _damaged(where, error) from error
 
 
-def stored_size(image: LazyImage, data: bytes) -> tuple[int, int]:
-    """Return width and height as stored, from the header in the image's `data`. Raises
-    `VragError`, naming the image, if it is damaged.
+def _damaged(where: str, error: Exception) -> VragError:
+    """The error for an image that a decoder refuses. Decoders raise what they like (AVIF
+    RuntimeError, DDS NotImplementedError), and one file must not end the work on all.
     """
-    try:
-        with open_image(data, image.where) as picture:
-            return picture.size
-    except OSError:
-        return image.open().size
+    is_unknown = isinstance(error, UnidentifiedImageError)
+    what = "of no known format" if is_unknown else str(error) or type(error).__name__
+    words = f"not a readable picture ({what})"
+    return VragError(f"{where}: {words}; `vrag check` lists every damaged one.")
 
 
 def shrunk_size(size: tuple[int, int], side: int | None) -> tuple[int, int]:
@@ -179,12 +159,6 @@ def damage(image: LazyImage) -> str:
     except VragError as error:
         return str(error)
     return ""
-
-
-def find_damaged(images: Iterable[LazyImage], *, workers: int = 4) -> list[str]:
-    """Return a message for each missing or damaged image, in order; opens all images."""
-    with ThreadPoolExecutor(workers) as pool:
-        return [message for message in pool.map(damage, images) if message]
 
 
 def unreadable(path: Path, error: OSError) -> VragError:

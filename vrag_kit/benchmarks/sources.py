@@ -20,19 +20,13 @@ from vrag_kit.types import DocId, Json
 _SHARD = re.compile(r".+-(\d+)-of-(\d+)\.(?:parquet|arrow)")
 
 
-def local_folder(rows: Path | str, what: str, patterns: Sequence[str]) -> Path:
+def local_folder(rows: Path | str, patterns: Sequence[str]) -> Path:
     """Return a folder of rows; for a hub name, fetch the files of `patterns` once to its cache.
 
-    Raises `VragError`, with `what` as the expected content, for anything else and as
-    `download_from_hub`.
+    Raises `VragError` as `download_from_hub`.
     """
     folder = Path(rows).expanduser()
-    if folder.is_dir():
-        return folder
-    name = str(rows).partition("@")[0]
-    if name.count("/") != 1 or name.startswith((".", "/", "~")):
-        raise VragError(f"{folder}: no such folder; expected the one with {what}.")
-    return download_from_hub(str(rows), patterns)
+    return folder if folder.is_dir() else download_from_hub(str(rows), patterns)
 
 
 def download_from_hub(rows: str, patterns: Sequence[str], to: Path | None = None) -> Path:
@@ -68,7 +62,7 @@ def find_shards(
     Raises `VragError`, with `what` as the expected content, if there are none. A problem are
     shards that are missing or too many by their names.
     """
-    folder = local_folder(rows, what, patterns)
+    folder = local_folder(rows, patterns)
     found = chain.from_iterable(map(folder.glob, patterns))
     numbered = sorted((_number(path), path) for path in found)
     if not numbered:
@@ -137,33 +131,24 @@ def read_lines(path: Path, what: str = "annotation file") -> Iterator[tuple[str,
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield f"{path} line {number}", line
-    except OSError as error:
-        words = f"no such {what} ({error.strerror}); expected a JSON Lines file."
-        raise VragError(f"{path}: {words}") from error
-    except UnicodeDecodeError as error:
-        words = f"not UTF-8 text ({error.reason} at byte {error.start})"
-        raise VragError(f"{path}: {words}; expected the {what}, JSON Lines.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise VragError(f"{path}: {error}; expected the {what}, JSON Lines.") from error
 
 
 def read_objects(
-    path: Path,
-    what: str,
-    keys: Collection[str],
-    problems: Problems = RAISE,
-    *,
-    contains: str = "rows",
+    path: Path, what: str, keys: Collection[str], problems: Problems = RAISE
 ) -> Iterator[tuple[str, Json]]:
     """Yield (location, object) for every line of a JSON Lines file, with its fields unchecked.
 
     Problems are lines that `parse_object` refuses. Raises `VragError` as `read_lines` does, and
-    for a file without what it `contains`.
+    for a file without rows.
     """
     location = ""
     for location, line in read_lines(path, what):
         if row := parse_object(line, location, keys, problems):
             yield location, row
     if not location:
-        raise VragError(f"{path}: no {contains} found; expected one JSON object a line.")
+        raise VragError(f"{path}: no rows found; expected one JSON object a line.")
 
 
 def parse_object(line: str, where: str, keys: Collection[str], problems: Problems = RAISE) -> Json:

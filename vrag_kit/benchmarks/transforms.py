@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import chain
 from string import ascii_uppercase
 from typing import Annotated
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import pandas as pd
 from pydantic import AfterValidator, BeforeValidator
@@ -24,23 +24,15 @@ from vrag_kit.errors import VragError, short_repr
 from vrag_kit.types import Benchmark
 
 _UNSAFE = re.compile(r"[\s%\x00-\x1f\x7f]")
-NO_LABEL = "no document is labelled as gold"
-NOT_THERE = "a gold document is not in the corpus"
-LEFT_OUT = ("dataset", "query_id", "reason", "doc_id")
 _LETTERED = re.compile(r"[\s-]*\(?([A-Z])\s*[).:]\s*(.*)", re.DOTALL)
 _LETTER = re.compile(r"\s*\(?([A-Z])\s*[).:]?\s*")
 
 
 def encode_id(name: str) -> str:
     """Percent-encode the white space, control characters and "%" of a name. Different names
-    stay different, and `decode_id` restores them.
+    stay different, and `urllib.parse.unquote` restores them.
     """
     return _UNSAFE.sub(lambda found: quote(found[0], safe=""), name)
-
-
-def decode_id(doc_id: str) -> str:
-    """Return the name that `encode_id` encoded."""
-    return unquote(doc_id)
 
 
 def percent_encode_spaces(name: str) -> str:
@@ -149,12 +141,14 @@ def with_gold_evidence(
             lost = [doc_id for doc_id in gold if doc_id not in benchmark.corpus]
             if gold and not lost:
                 complete.append(query_id)
+            elif lost:
+                rows.append((name, query_id, "a gold document is not in the corpus", lost[0]))
             else:
-                rows.append((name, query_id, *((NOT_THERE, lost[0]) if lost else (NO_LABEL, ""))))
+                rows.append((name, query_id, "no document is labelled as gold", ""))
         if complete:
             is_whole = len(complete) == len(benchmark.queries)
             kept[name] = benchmark if is_whole else benchmark.subset(complete)
-    return kept, pd.DataFrame(rows, columns=list(LEFT_OUT))
+    return kept, pd.DataFrame(rows, columns=["dataset", "query_id", "reason", "doc_id"])
 
 
 def connected_groups(keys: Mapping[str, Collection[str]]) -> dict[str, str]:

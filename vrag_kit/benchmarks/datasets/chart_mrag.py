@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from itertools import chain, product
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from vrag_kit.benchmarks.image_cache import cache_image, cached_rows, image_cache_dir
+from vrag_kit.benchmarks.image_cache import STORE, cache_image, cached_rows
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, encoded_image, validate
 from vrag_kit.benchmarks.sources import (
@@ -26,6 +25,7 @@ from vrag_kit.benchmarks.transforms import RowId, encode_id, hash_parts, parse_l
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Query
+from vrag_kit.workspace import path as project_path
 
 SENTENCES = "text_corpus.jsonl"
 """The file of sentences, in the folder of the rows or its parent folder."""
@@ -88,7 +88,7 @@ class ChartRow(Row):
     def statements(self) -> list[tuple[DocId, str]]:
         """(evidence id, statement) pairs, in order."""
         keypoints = self.gt_keypoints.items()
-        return list(chain.from_iterable(product([doc_id], found) for doc_id, found in keypoints))
+        return [(doc_id, statement) for doc_id, found in keypoints for statement in found]
 
     @property
     def id_parts(self) -> tuple[str, str]:
@@ -120,7 +120,7 @@ def load_chart_mrag(
     *,
     chart_texts: Path | str | None = None,
     name: str = "chart-mrag",
-    cache_dir: Path | str | None = None,
+    cache_dir: Path | str = STORE,
     problems: Problems = RAISE,
 ) -> Benchmark:
     """Load Chart-MRAG over the corpus of its charts and of the sentences in `texts`.
@@ -143,9 +143,9 @@ def load_chart_mrag(
     `problems` the first raises `VragError`. Missing evidence is among them where problems are
     collected.
     """
-    folder = local_folder(rows, _ROWS, ["*.arrow", "*.json"])
+    folder = local_folder(rows, ["*.arrow", "*.json"])
     files = find_shards(folder, ["*.arrow"], _ROWS, problems)
-    store = image_cache_dir(cache_dir)
+    store = project_path(cache_dir)
     questions = _read_questions(files, store, problems)
     sentences = read_sentences(texts, problems)
     charts = chart_images(questions)
@@ -240,12 +240,13 @@ def _with_evidence(
     asked = []
     for where, row, _ in questions:
         missing = [doc_id for doc_id in row.evidence if doc_id not in documents]
-        lost += [f"{where}: {doc_id}" for doc_id in missing]
         if not missing:
             asked.append((where, row))
-        for doc_id in missing if problems.collect else ():
-            words = f"{doc_id}: not in {Path(texts).name}, and in no row with its image"
-            problems.add(Kind.MISSING, where, words, doc_id)
+        for doc_id in missing:
+            lost.append(f"{where}: {doc_id}")
+            if problems.collect:
+                words = f"{doc_id}: not in {Path(texts).name}, and in no row with its image"
+                problems.add(Kind.MISSING, where, words, doc_id)
     if lost and not asked and not problems.collect:
         found = f"the evidence of all {len(questions):,} questions is missing, such as {lost[0]}"
         raise VragError(f"{name}: {found}; expected its sentences in {texts}.")

@@ -16,7 +16,7 @@ from vrag_kit.benchmarks.datasets.pages import load_page_benchmark
 from vrag_kit.benchmarks.datasets.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.datasets.webqa import load_webqa
 from vrag_kit.config import unknown_option
-from vrag_kit.errors import VragError, did_you_mean, short_repr
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.types import Benchmark, JsonView
 from vrag_kit.workspace import path as project_path
 
@@ -117,9 +117,6 @@ def _check(name: str, entry: Entry) -> None:
     known = entry_keys(layout)
     if unknown := [key for key in entry if key not in known]:
         raise unknown_option(f"suite: {name}", unknown[0], known)
-    for key, value in entry.items():
-        if not isinstance(value, str):
-            raise VragError(f"suite: {key} of {name} is {short_repr(value)}; expected a text.")
     if missing := [key for key, is_needed in known.items() if is_needed and not entry.get(key)]:
         needed = ", ".join(key for key, is_needed in known.items() if is_needed)
         raise VragError(f"suite: {name} lacks {missing[0]}; {layout} needs {needed}.")

@@ -13,7 +13,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +22,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from vrag_kit.benchmarks.datasets.crag_mm_index import (
     MARKS,
+    entity_names,
     read_annotations,
     read_image_index,
     read_web_index,
@@ -42,33 +42,16 @@ EGO_SIZE = (960, 1280)
 STORE = "runs/crag_mm"
 """Image folder for rows from the hub cache, relative to the project's root."""
 SPLITS = ("validation", "public_test")
-NAMES = {
-    "domain": (
-        "animal",
-        "other",
-        "shopping",
-        "book",
-        "general object recognition",
-        "local",
-        "vehicle",
-        "plants and gardening",
-        "style and fashion",
-        "food",
-        "text understanding",
-        "sports and games",
-        "math and science",
-    ),
-    "query_category": (
-        "simple-recognition",
-        "simple-knowledge",
-        "multi-hop",
-        "comparison",
-        "aggregation",
-        "reasoning",
-    ),
-    "dynamism": ("static", "slow-changing", "fast-changing", "real-time"),
-    "image_quality": ("normal", "low light", "blurred", "truncated", "occluded", "rotated"),
+_NAMES = {
+    "domain": "animal, other, shopping, book, general object recognition, local, vehicle,"
+    " plants and gardening, style and fashion, food, text understanding, sports and games,"
+    " math and science",
+    "query_category": "simple-recognition, simple-knowledge, multi-hop, comparison,"
+    " aggregation, reasoning",
+    "dynamism": "static, slow-changing, fast-changing, real-time",
+    "image_quality": "normal, low light, blurred, truncated, occluded, rotated",
 }
+NAMES = {column: tuple(names.split(", ")) for column, names in _NAMES.items()}
 """Column → its label names (from the multi-turn data card)."""
 _COLUMNS = ("session_id", "image", "image_url", "turns", "answers")
 """The columns of a row; v0.1.1 also has image_quality."""
@@ -159,13 +142,10 @@ class CragSession(Row):
 
     @model_validator(mode="after")
     def _each_turn_has_its_answer(self) -> CragSession:
-        asked = [turn.interaction_id for turn in self.turns]
-        answered = [answer.interaction_id for answer in self.answers]
-        for what, names in (("interaction", asked), ("an answer of", answered)):
-            if repeated := [name for name in names if names.count(name) > 1]:
-                raise ValueError(f"{what} {repeated[0]} came before; expected it once.")
-        if alone := {*asked} ^ {*answered}:
-            raise ValueError(f"found no answer of {min(alone)}, or no question; expected both.")
+        asked = sorted(turn.interaction_id for turn in self.turns)
+        answered = sorted(answer.interaction_id for answer in self.answers)
+        if asked != answered or len({*asked}) < len(asked):
+            raise ValueError(f"answers {answered}: expected one answer of each of {asked}.")
         return self
 
 
@@ -173,11 +153,11 @@ def _objects(value: object, column: str) -> object:
     """A list of objects, for an object of lists."""
     if not isinstance(value, dict):
         return value
-    lengths = {key: len(each) for key, each in value.items()}
-    if len({*lengths.values()}) != 1:
-        found = ", ".join(f"{key} {length}" for key, length in lengths.items())
-        raise ValueError(f"the lists of {column} are not of one length ({found}).")
-    return [dict(zip(value, each, strict=True)) for each in zip(*value.values(), strict=True)]
+    try:
+        rows = list(zip(*value.values(), strict=True))
+    except ValueError as error:
+        raise ValueError(f"{column} has lists of different lengths ({error}).") from error
+    return [dict(zip(value, row, strict=True)) for row in rows]
 
 
 def load_crag_mm(
@@ -217,11 +197,9 @@ def load_crag_mm(
         if index and (problem := index_problem(index, split)):
             raise VragError(problem)
     shards = find_split(rows, split, problems)
-    if images:
-        place = Path(images).expanduser()
-    else:
-        is_folder = Path(rows).expanduser().is_dir()
-        place = images_folder(rows) if is_folder else project_path(STORE)
+    is_folder = Path(rows).expanduser().is_dir()
+    default = images_folder(rows) if is_folder else project_path(STORE)
+    place = Path(images or default).expanduser()
     sessions = all_sessions(shards, place, problems)
     is_multi = any(len(each.turns) > 1 for each in sessions)
     kind = "multi-turn" if is_multi else "single-turn"
@@ -303,7 +281,6 @@ def _queries(
     for number, turn in enumerate(session.turns):
         marked = dict(marks.get(turn.interaction_id, {}))
         entity = str(marked.pop("entity", ""))
-        talk = session.session_id if is_multi else None
         metadata = {
             "session_id": session.session_id,
             **turn.labels,
@@ -311,15 +288,17 @@ def _queries(
             "where": f"{session.where} turn {number}",
             **marked,
         }
-        query = Query(
+        yield Query(
             query_id=turn.interaction_id,
             text=turn.query,
             image=image,
             answers=(answers[turn.interaction_id],),
             entity=entity,
             group=session.session_id,
+            conversation_id=session.session_id if is_multi else None,
+            turn=number,
+            metadata=metadata,
         )
-        yield replace(query, conversation_id=talk, turn=number, metadata=metadata)
 
 
 def _labels(
@@ -328,8 +307,7 @@ def _labels(
     """Query → the documents of its entity, where marks name it."""
     of_entity: dict[str, dict[DocId, int]] = {"": {}}
     for doc_id, document in corpus.items():
-        names = [each["entity_name"] for each in document.metadata.get("entities", ())]
-        names.append(document.metadata.get("page_name", ""))
+        names = [*entity_names(document), document.metadata.get("page_name", "")]
         for name in filter(None, map(normalize_text, names)):
             of_entity.setdefault(name, {})[doc_id] = 1
     return {

@@ -40,6 +40,7 @@ from vrag_kit.log import logger, track
 from vrag_kit.types import Benchmark, Document, LazyImage, Query
 from vrag_kit.workspace import path as project_path
 
+_SHARDS = "MRAG-Bench's shards (test-00000-of-000028.parquet, …; `vrag fetch mrag-bench`)"
 CORPUS = "image_corpus"
 """The image folder in the archive of the corpus."""
 STORE = "runs/mrag_bench"
@@ -81,11 +82,6 @@ class MragRow(Row):
     retrieved_images: list[EncodedImage] | None
 
     @property
-    def options(self) -> tuple[str, str, str, str]:
-        """The four options, in order."""
-        return (self.A, self.B, self.C, self.D)
-
-    @property
     def texts(self) -> dict[str, str]:
         """The fields that are texts; "" for a missing one."""
         fields = self.model_dump(exclude={*IMAGES})
@@ -93,10 +89,10 @@ class MragRow(Row):
 
     @model_validator(mode="after")
     def _answer_is_its_option(self) -> MragRow:
-        options = dict(zip("ABCD", map(_spaced, self.options), strict=True))
+        options = {letter: _spaced(getattr(self, letter)) for letter in "ABCD"}
         answer, letter = _spaced(self.answer), self.answer_choice
         if options[letter] != answer:
-            of = f"{options[letter]!r} of the options {', '.join(self.options)}"
+            of = f"{options[letter]!r} of the options {', '.join(options.values())}"
             raise ValueError(f"the answer {self.answer!r} is another than option {letter}, {of}")
         if list(options.values()).count(answer) > 1:
             raise ValueError(f"two options are {self.answer!r}")
@@ -107,27 +103,19 @@ class MragRow(Row):
 class MatchedRow:
     """A row whose images are names of files, in the corpus or in the cache."""
 
+    id: str
     where: str
     texts: dict[str, str]
-    images: dict[str, list[str]]
-    """For each of `IMAGES`."""
-
-    @property
-    def id(self) -> str:
-        """The row's id."""
-        return self.texts["id"]
-
-    @property
-    def image(self) -> str:
-        """The file of the query's image."""
-        return self.images["image"][0]
+    image: str
+    gt_images: list[str]
+    retrieved: list[str]
 
 
 def load_mrag_bench(
     rows: Path | str,
     corpus: Path | str | None = None,
     *,
-    cache_dir: Path | str | None = None,
+    cache_dir: Path | str = STORE,
     name: str = "mrag-bench",
     problems: Problems = RAISE,
 ) -> Benchmark:
@@ -153,31 +141,27 @@ def load_mrag_bench(
     Problems are unusable rows, damaged images, and missing or truncated shards; without
     `problems` the first raises `VragError`. It is raised too for a corpus without images.
     """
-    store = project_path(cache_dir) if cache_dir else project_path(STORE)
-    folder = corpus_folder(corpus) if corpus else None
-    shards = list_rows(rows, problems)
-    files = {path.name: path for path in list_images(folder)} if folder else {}
-    cache = store / files_version([*shards, *files.values()], "MRAG-Bench")
-    matched, copies = match_rows(shards, folder, cache, problems)
+    files = corpus_images(corpus) if corpus else []
+    shards = find_shards(rows, ("*.parquet", "data/*.parquet"), _SHARDS, problems)
+    cache = project_path(cache_dir) / files_version([*shards, *files], "MRAG-Bench")
+    matched, copies = match_rows(shards, files, cache, problems)
     rows_by_id = sorted(matched, key=lambda row: (len(row.id), row.id))  # ids are numbers
-    documents = dict.fromkeys(name for name in files if name not in copies)
+    paths = {path.name: path for path in files}
+    documents = dict.fromkeys(name for name in paths if name not in copies)
     for row in rows_by_id:
-        documents |= dict.fromkeys(row.images["gt_images"] + row.images["retrieved_images"])
+        documents |= dict.fromkeys(row.gt_images + row.retrieved)
 
     def image(name: str) -> ImageFile:
-        return ImageFile(files.get(name, cache / name))
+        return ImageFile(paths.get(name, cache / name))
 
-    groups = connected_groups({row.id: row.images["gt_images"] for row in rows_by_id})
+    groups = connected_groups({row.id: row.gt_images for row in rows_by_id})
     own = [row for row in rows_by_id if row.image in documents]
-    asked = [
-        [sorted(row.texts.items()), row.images["gt_images"], row.images["retrieved_images"]]
-        for row in rows_by_id
-    ]
+    asked = [[sorted(row.texts.items()), row.gt_images, row.retrieved] for row in rows_by_id]
     found = {}
     for each in documents:
         doc_id = doc_id_from_filename(each)
         found[doc_id] = Document(doc_id=doc_id, image=image(each), metadata={"file": each})
-    gold = {row.id: map(doc_id_from_filename, row.images["gt_images"]) for row in rows_by_id}
+    gold = {row.id: map(doc_id_from_filename, row.gt_images) for row in rows_by_id}
     return Benchmark(
         name=name,
         fingerprint=hash_parts([[asked, sorted(documents)]]),
@@ -189,25 +173,15 @@ def load_mrag_bench(
     )
 
 
-def list_rows(rows: Path | str, problems: Problems = RAISE) -> list[Path]:
-    """List the shards in a folder or its folder "data", by number.
+def corpus_images(corpus: Path | str) -> list[Path]:
+    """List the images in `corpus`, or else in "image_corpus" in it.
 
-    `rows` may also be a hub name, "uclanlp/MRAG-Bench@<revision>", whose shards are fetched
-    once. Raises `VragError` if there are none; missing ones are a problem.
-    """
-    what = "MRAG-Bench's shards (test-00000-of-000028.parquet, …; `vrag fetch mrag-bench`)"
-    return find_shards(rows, ("*.parquet", "data/*.parquet"), what, problems)
-
-
-def corpus_folder(corpus: Path | str) -> Path:
-    """Return the folder of the corpus' images: `corpus` itself or "image_corpus" in it.
-
-    Raises `VragError` if there are no images.
+    Raises `VragError` if there are none.
     """
     folder = Path(corpus).expanduser()
     for place in (folder, folder / CORPUS):
-        if place.is_dir() and list_images(place):
-            return place
+        if place.is_dir() and (files := list_images(place)):
+            return files
     what = "MRAG-Bench's image_corpus (`vrag fetch mrag-bench`)"
     raise VragError(f"{folder}: found no images; expected {what}, or no corpus.")
 
@@ -232,7 +206,7 @@ def _query(row: MatchedRow, image: LazyImage, group: str) -> Query:
             "label": texts["scenario"],
             "aspect": texts["aspect"],
             "letter": texts["answer_choice"],
-            "retrieved": [doc_id_from_filename(each) for each in row.images["retrieved_images"]],
+            "retrieved": [doc_id_from_filename(each) for each in row.retrieved],
             "image_type": texts["image_type"],
             "source": texts["source"],
             "excluded": "query_image",
@@ -241,23 +215,26 @@ def _query(row: MatchedRow, image: LazyImage, group: str) -> Query:
 
 
 def match_rows(
-    shards: Sequence[Path], corpus: Path | None, cache: Path, problems: Problems
+    shards: Sequence[Path], corpus: Sequence[Path], cache: Path, problems: Problems
 ) -> tuple[list[MatchedRow], list[str]]:
-    """Match the images of all rows to the files of the corpus; without a corpus, all are written.
+    """Match the images of all rows to the files of the corpus; without any, all are written.
 
     Returns the rows, and the files of the corpus with the bytes of an earlier one. Images that are
     in no file of the corpus are written to the folder `cache`; the result is cached there until a
     file changes. Problems are unusable rows, duplicate ids, damaged images and shards, and images
     that are odd.
     """
-    files = [*shards, *(list_images(corpus) if corpus else [])]
     read = lambda: _match(shards, corpus, cache, problems)  # noqa: E731
-    (_, copies), *rows = cached_rows(files, cache, "MRAG-Bench", read, problems)
-    return [MatchedRow(*row) for _, *row in rows], copies
+    (_, copies), *rows = cached_rows([*shards, *corpus], cache, "MRAG-Bench", read, problems)
+    matched = []
+    for _, where, texts, names in rows:
+        images = (names["image"][0], names["gt_images"], names["retrieved_images"])
+        matched.append(MatchedRow(texts["id"], where, texts, *images))
+    return matched, copies
 
 
 def _match(
-    shards: Sequence[Path], corpus: Path | None, cache: Path, problems: Problems
+    shards: Sequence[Path], corpus: Sequence[Path], cache: Path, problems: Problems
 ) -> list[object]:
     """([], copies in the corpus), then (files in the cache, fields of a row) for each row."""
     images = _Images(corpus, cache)
@@ -304,15 +281,15 @@ class _Images:
     is that of a row's image, in bytes or in pixels.
     """
 
-    def __init__(self, corpus: Path | None, cache: Path) -> None:
+    def __init__(self, corpus: Sequence[Path], cache: Path) -> None:
         self.copies: list[str] = []
         self.written: set[str] = set()
         """Files in the cache."""
         self._cache = cache
         self._names: dict[str, str] = {}  # hash of bytes or pixels → file
-        self._files = list_images(corpus) if corpus else []
+        self._files = corpus
         self._of_bytes: dict[int, list[Path]] = defaultdict(list)  # size in bytes → files
-        for path in self._files:
+        for path in corpus:
             self._of_bytes[path.stat().st_size].append(path)
 
     def name(self, data: bytes, where: str) -> str:
@@ -353,7 +330,7 @@ class _Images:
             try:
                 with open_image(path, path.name) as header:
                     found[frozenset(header.size)].append(path)
-            except (VragError, OSError):
+            except VragError:
                 continue
         return found
 

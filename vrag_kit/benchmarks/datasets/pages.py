@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, TypeVar
+from urllib.parse import unquote
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from vrag_kit.benchmarks.image_cache import cache_image, cached_rows, image_cache_dir
+from vrag_kit.benchmarks.image_cache import STORE, cache_image, cached_rows
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.rows import RAISE, EncodedImage, Kind, Problems, Row, Text, validate
 from vrag_kit.benchmarks.sources import (
@@ -24,7 +25,6 @@ from vrag_kit.benchmarks.transforms import (
     RowId,
     connected_groups,
     correct_option,
-    decode_id,
     hash_parts,
     option_texts,
     parse_literal,
@@ -32,10 +32,10 @@ from vrag_kit.benchmarks.transforms import (
 from vrag_kit.errors import short_repr
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Json, Query, QueryId
+from vrag_kit.workspace import path as project_path
 
 CONFIGS = ("corpus", "queries", "qrels")
 _IDS = ("query-id", "query_id", "corpus-id", "corpus_id", "_id", "id")
-_WHAT = "a page benchmark: the folders corpus, queries and qrels, with parquet files"
 
 
 def _texts(value: object) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def load_page_benchmark(
     split: str = "train",
     name: str = "",
     ocr: Path | str | None = None,
-    cache_dir: Path | str | None = None,
+    cache_dir: Path | str = STORE,
     problems: Problems = RAISE,
 ) -> Benchmark:
     """Load questions over page images from a folder or the hub.
@@ -116,8 +116,8 @@ def load_page_benchmark(
     A hub name is "openbmb/VisRAG-Ret-Test-PlotQA@<revision>". The numbers of questions, pages
     and labels are printed, because revisions of a data set differ.
 
-    Ids may be numbers or texts; white space in them is percent-encoded (`decode_id` restores
-    it). A query's `answers` are the texts of `answer`, one or a list. For a question with
+    Ids may be numbers or texts; white space in them is percent-encoded (`urllib.parse.unquote`
+    restores it). A query's `answers` are the texts of `answer`, one or a list. For a question with
     options they are the text of the correct option, never its letter, and `choices` are
     the options without letters. `answers` is empty if the data have none, as in ViDoRe.
     `group` are the questions that share gold pages, or pages of one document if the corpus
@@ -135,11 +135,11 @@ def load_page_benchmark(
     """
     layouts = (f"{split}-*.parquet", f"{split}/*.parquet")
     paths = {config: [f"{config}/{each}" for each in layouts] for config in CONFIGS}
-    folder = local_folder(rows, _WHAT, list(chain(*paths.values())))
+    folder = local_folder(rows, list(chain(*paths.values())))
     what = f"the split {split!r}; the splits in it are {', '.join(list_splits(folder)) or 'none'}"
     shards = {key: find_shards(folder, each, what, problems) for key, each in paths.items()}
     name = name or folder.name
-    store = image_cache_dir(cache_dir)
+    store = project_path(cache_dir)
     pages = _read_pages(shards["corpus"], store, problems)
     texts = read_document_texts(ocr, [doc_id for _, doc_id, _ in pages], name) if ocr else {}
     questions = _read_queries(shards["queries"], name, problems)
@@ -271,5 +271,5 @@ def _document(page: Page, store: Path, texts: Mapping[DocId, str]) -> Document:
         doc_id=doc_id,
         image=ImageFile(store / images[0]),
         text=texts.get(doc_id),
-        metadata={"id": decode_id(doc_id)} | ({"document": page[2]} if page[2] else {}),
+        metadata={"id": unquote(doc_id)} | ({"document": page[2]} if page[2] else {}),
     )

@@ -202,8 +202,7 @@ def read_annotations(
     `load_visual_rag`, but for missing images.
     """
     keys = list(VisualRow.model_fields)[:4]
-    rows = read_objects(annotations, "annotation file", keys, problems, contains="queries")
-    for location, values in rows:
+    for location, values in read_objects(annotations, "annotation file", keys, problems):
         if row := validate(VisualRow, values, location, problems):
             yield location, row, {key: values[key] for key in _V2 if key in values}
 

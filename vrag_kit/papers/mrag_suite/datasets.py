@@ -9,7 +9,7 @@ from itertools import chain
 
 import pandas as pd
 
-from vrag_kit.benchmarks.images import stored_size
+from vrag_kit.benchmarks.images import open_image
 from vrag_kit.papers.published import format_spread, published
 from vrag_kit.types import Benchmark, ordered
 
@@ -117,7 +117,7 @@ def _of_one(benchmark: Benchmark) -> pd.DataFrame:
     queries = benchmark.queries.values()
     gold = dict.fromkeys(chain.from_iterable(map(benchmark.relevant, benchmark.queries)))
     images = [benchmark.corpus[doc_id].image for doc_id in gold if doc_id in benchmark.corpus]
-    sizes = [stored_size(image, image.data()) for image in images if image is not None]
+    sizes = [open_image(image.data(), image.where).size for image in images if image is not None]
     width, height = (pd.Series([each[side] for each in sizes], dtype=float) for side in (0, 1))
     lengths = [len(query.text.split()) for query in queries]
     asked = pd.Series(lengths, dtype=float)

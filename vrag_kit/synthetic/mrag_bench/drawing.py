@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from vrag_kit.benchmarks.datasets.mrag_bench import CORPUS, load_mrag_bench
+from vrag_kit.benchmarks.datasets.mrag_bench import CORPUS, STORE, load_mrag_bench
 from vrag_kit.benchmarks.datasets.mrag_bench_corpora import (
     class_of,
     load_mrag_texts,
@@ -256,7 +256,7 @@ def _labels_file(topics: Sequence[_DrawnTopic]) -> str:
 
 
 def open_mrag_bench(
-    mrag_rows: str, mrag_corpus: str = "", *, cache_dir: Path | str | None = None
+    mrag_rows: str, mrag_corpus: str = "", *, cache_dir: Path | str = STORE
 ) -> Benchmark:
     """A synthetic edition by its name in `DRAWN_MRAG`, generated if its folder is missing; or
     the rows in a folder of parquet shards or of a data set of the hub, with the folder of
