@@ -220,7 +220,10 @@ def test_a_row_that_cannot_be_used_is_refused_by_name(tmp_path: Path) -> None:
     talk = session("t", turn("x"), turn("y"))
     named = {**MULTI, "dynamism": ["static", "never"]}
     cases: dict[str, tuple[list[Row], dict[str, list[str]]]] = {
-        "one answer of each": ([{**talk, "answers": [*talk["answers"], talk["answers"][0]]}], MULTI),
+        "one answer": (
+            [{**talk, "answers": [*talk["answers"], talk["answers"][0]]}],
+            MULTI,
+        ),
         "session t came": ([talk, session("t", turn("z"))], MULTI),
         "interaction x came": ([talk, session("u", turn("x"))], MULTI),
         "row 1: turns 0 .*'never'": ([session("b", turn("b", dynamism="never"))], named),

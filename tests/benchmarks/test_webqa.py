@@ -190,7 +190,7 @@ def test_every_image_is_that_of_its_own_line(write: Write) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ([], ["a JSON list"]),
+        ([], ["one JSON object"]),
         ({"a1": question(img_posFacts=[])}, ["split 'val'", "img_posFacts"]),
         ({"a 1": question()}, ["'a 1'", "white space"]),
         ({"a1": question(img_posFacts=[fact(0, caption="", title=None)])}, ["30000000", "'title'"]),

@@ -36,7 +36,7 @@ OURS = {
     "benchmarks/datasets/crag_mm.py": {"session.image_name"},
     "benchmarks/knowledge_base.py": {"f'pages-{_key(source, species)}.json'"},
     "benchmarks/datasets/mrag_bench.py": {
-        "files_version([*shards, *files.values()], 'MRAG-Bench')",
+        "files_version([*shards, *files], 'MRAG-Bench')",
         "name",
     },
     "benchmarks/datasets/pages.py": {"images[0]"},

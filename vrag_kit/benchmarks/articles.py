@@ -115,12 +115,11 @@ def _read_file(file: Path) -> Article:
 def _data_set(source: str) -> Any:  # a `datasets.Dataset`, which has no types
     import datasets
 
-    name = source.partition(":")[0]
-    configuration = source.partition(":")[2] or None
     if Path(source).is_dir():
         rows = datasets.load_from_disk(source)
     else:
-        rows = datasets.load_dataset(name, configuration, split="train")
+        name, configuration = f"{source}:".split(":")[:2]
+        rows = datasets.load_dataset(name, configuration or None, split="train")
     if isinstance(rows, dict):  # splits
         rows = next(iter(rows.values()))
     if missing := sorted({"title", "text"} - set(rows.column_names)):

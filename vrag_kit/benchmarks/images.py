@@ -129,8 +129,7 @@ def _damaged(where: str, error: Exception) -> VragError:
     """
     is_unknown = isinstance(error, UnidentifiedImageError)
     what = "of no known format" if is_unknown else str(error) or type(error).__name__
-    words = f"not a readable picture ({what})"
-    return VragError(f"{where}: {words}; `vrag check` lists every damaged one.")
+    return VragError(f"{where}: not a readable picture ({what}); `vrag check` lists all of them.")
 
 
 def shrunk_size(size: tuple[int, int], side: int | None) -> tuple[int, int]:

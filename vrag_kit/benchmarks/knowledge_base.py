@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 
 import pandas as pd
@@ -54,10 +54,8 @@ def read_species(path: Path | str) -> dict[str, str]:
         rows = content["categories"] if isinstance(content, dict) else content
         return {row["name"]: str(row.get("common_name") or "") for row in rows}
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise VragError(
-            f"{path}: no categories ({error!r}); expected a JSON list in which each species is an"
-            ' object with "name" and "common_name".'
-        ) from error
+        expected = 'a JSON list of species, each an object with "name" and "common_name"'
+        raise VragError(f"{path}: no categories ({error!r}); expected {expected}.") from error
 
 
 def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict[str, Page]:
@@ -68,11 +66,11 @@ def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict
     scientific name earliest in its text. Titles are compared without regard to case. Ties go
     to the alphabetically first title. Species with the same common name may share a page.
     """
-    by_name: list[dict[str, list[str]]] = [defaultdict(list), defaultdict(list)]
+    titles: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for scientific, common in species.items():
-        for names, name in zip(by_name, (scientific, common), strict=True):
-            if name:
-                names[name.lower()].append(scientific)
+        for round_, name in enumerate((scientific, common)):
+            titles[name.lower()].append((scientific, round_))
+    titles[""] = []  # of species without a common name
     odd = [name for name in species if not _NAME.fullmatch(name)]
     best: dict[str, tuple[tuple[int, int, str], Article]] = {}
 
@@ -82,9 +80,8 @@ def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict
             best[scientific] = rank, article
 
     for article in articles:
-        for round_, names in enumerate(by_name):
-            for scientific in names.get(article.title.strip().lower(), ()):
-                offer(scientific, round_, 0, article)
+        for scientific, round_ in titles.get(article.title.strip().lower(), ()):
+            offer(scientific, round_, 0, article)
         text = article.text
         for found in _BINOMIAL.finditer(text):
             if found[1] in species:
@@ -172,9 +169,8 @@ def knowledge_base(
 def _free_name(title: str, corpus: Mapping[str, Document]) -> str:
     """The title without white space, numbered when another page has it."""
     stem = re.sub(r"\s+", "_", title.strip())
-    if f"{stem}#0" not in corpus:
-        return stem
-    return next(f"{stem}~{n}" for n in count(2) if f"{stem}~{n}#0" not in corpus)
+    names = chain([stem], (f"{stem}~{n}" for n in count(2)))
+    return next(name for name in names if f"{name}#0" not in corpus)
 
 
 def match_counts(species: Iterable[str], pages: Mapping[str, Page]) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -18,6 +19,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from vrag_kit.errors import VragError, short_repr
+from vrag_kit.files import escapes_folder
 
 
 class Kind(StrEnum):
@@ -86,12 +88,20 @@ def _image(value: object) -> bytes:
     raise PydanticCustomError("no_image", "an image")
 
 
+def _inside(name: str) -> str:
+    if escapes_folder(name):
+        raise ValueError(f"{name!r} points outside its folder.")
+    return name
+
+
 Text = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1), Field(description="a text")
 ]
 """A text that is not blank, without white space around it."""
 TrecId = Annotated[str, Field(pattern=r"^\S+$", description="a text without white space")]
 """An id that TREC files can hold."""
+InsidePath = Annotated[str, AfterValidator(_inside)]
+"""A relative path that does not leave its folder."""
 EncodedImage = Annotated[bytes, BeforeValidator(_image)]
 """The bytes of an image in a row, given as such or in an object with `bytes`."""
 

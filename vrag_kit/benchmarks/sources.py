@@ -45,11 +45,8 @@ def download_from_hub(rows: str, patterns: Sequence[str], to: Path | None = None
             local_dir=to,
         )
     except (OSError, ValueError) as error:
-        raise VragError(
-            f"rows {rows!r} are no folder here and cannot be fetched from the Hugging Face hub:"
-            f" {str(error).strip().splitlines()[0]} Check name and network, and run this again to"
-            " go on; or give a folder of shards."
-        ) from error
+        found = f"no folder, nor to be fetched from the Hugging Face hub: {error}"
+        raise VragError(f"rows {rows!r}: {found} Check name and network, and run again.") from error
     return Path(fetched)
 
 
@@ -69,9 +66,8 @@ def find_shards(
         raise VragError(f"{folder}: no files {patterns[0]}; expected {what}.")
     total = max(total for (_, total), _ in numbered)
     if total and [number for number, _ in numbered] != [(n, total) for n in range(total)]:
-        counts = f"{len(numbered)} shards of {total}; expected each once, of one revision"
-        place = str(numbered[0][1].parent)
-        problems.add(Kind.MISSING, place, f"{counts}. Fetch the data set again.")
+        words = f"{len(numbered)} shards of {total}; expected each once. Fetch the data set again."
+        problems.add(Kind.MISSING, str(numbered[0][1].parent), words)
     return [path for _, path in numbered]
 
 

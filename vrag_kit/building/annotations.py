@@ -12,28 +12,19 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pandas as pd
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from vrag_kit.benchmarks.rows import Problems, Row, validate
+from vrag_kit.benchmarks.rows import InsidePath, Problems, Row, validate
 from vrag_kit.benchmarks.sources import parse_object, read_lines
 from vrag_kit.building.species import SpeciesFolder
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.files import escapes_folder, write_file
+from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.workspace import path as project_path
 
 FORMAT = "vrag_kit annotations, version 2"
 IDENTITY = ("question_id", "species", "folder", "question", "feature")
 """Required fields of a vote; the others have defaults."""
-
-
-def _inside_root(doc_id: str) -> str:
-    if escapes_folder(doc_id):
-        raise ValueError(f"{doc_id!r} points outside the image root.")
-    return doc_id
-
-
-DocId = Annotated[str, AfterValidator(_inside_root)]
 
 
 class Vote(Row):
@@ -48,9 +39,9 @@ class Vote(Row):
     feature: str
     status: Literal["open", "done", "skipped"] = "open"
     # doc_id → 1 if ticked as a clue, else 0; images that were on the screen, in that order
-    images: dict[DocId, Annotated[int, Field(ge=0, le=1)]] = Field(default_factory=dict)
+    images: dict[InsidePath, Annotated[int, Field(ge=0, le=1)]] = Field(default_factory=dict)
     # doc_ids that could not be displayed, and have no label
-    unreadable: list[DocId] = Field(default_factory=list)
+    unreadable: list[InsidePath] = Field(default_factory=list)
     answer: str = ""
     suggestion: str = ""  # a new question
 

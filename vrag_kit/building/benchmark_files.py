@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -46,6 +47,11 @@ _ABOUT_MODELS = """\
 # nothing. Replace them, such as by Qwen/Qwen2.5-VL-7B-Instruct for answers and
 # ViT-L-14-336-quickgelu/openai for retrieval; params/visual_rag/one_gpu.yaml shows how.
 """
+
+
+_yaml = partial(
+    yaml.safe_dump, sort_keys=False, allow_unicode=True, default_flow_style=None, width=98
+)
 
 
 def write_benchmark(
@@ -140,10 +146,3 @@ def parameter_file_text(benchmark: Benchmark, name: str, data: JsonView, before:
 def _declared(values: JsonView, run: list[str]) -> Json:
     """The values that a notebook of the list declares."""
     return {name: value for name, value in values.items() if _NEEDED_BY.get(name, run[0]) in run}
-
-
-def _yaml(values: Json) -> str:
-    text: str = yaml.safe_dump(
-        values, sort_keys=False, allow_unicode=True, default_flow_style=None, width=98
-    )
-    return text

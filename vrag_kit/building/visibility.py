@@ -63,11 +63,12 @@ def detect_feature(
         logger.info("no coarse filter: annotators get every question")
         return pd.DataFrame(columns=_COLUMNS).astype({"visible": float})
     if prompt not in PRESENCE_PROMPTS:
-        raise VragError(
-            f"unknown prompt {prompt!r} of the coarse filter; expected one of"
-            f" {', '.join(map(repr, PRESENCE_PROMPTS))}."
-        )
-    queries = _image_queries(questions[questions["dropped"] == ""], folders)
+        known = ", ".join(map(repr, PRESENCE_PROMPTS))
+        raise VragError(f"unknown prompt {prompt!r} of the coarse filter; expected one of {known}.")
+    queries: list[ImageQuery] = []
+    for row in questions[questions["dropped"] == ""].to_dict("records"):
+        folder = folder_of(row, folders)
+        queries += [(row, folder, doc_id) for doc_id in folder.images]
     write, read = PRESENCE_PROMPTS[prompt]
     decoding = {**GREEDY, "max_new_tokens": 16}
     generator = load_generator(model, decoding=decoding, hardware=hardware)
@@ -85,15 +86,6 @@ def detect_feature(
         for (row, _, doc_id), answer in zip(queries, answers, strict=True)
     ]
     return pd.DataFrame(rows, columns=_COLUMNS)
-
-
-def _image_queries(questions: pd.DataFrame, folders: Sequence[SpeciesFolder]) -> list[ImageQuery]:
-    """Every question with every image of its folder; raises `VragError` without the folder."""
-    queries: list[ImageQuery] = []
-    for row in questions.to_dict("records"):
-        folder = folder_of(row, folders)
-        queries += [(row, folder, doc_id) for doc_id in folder.images]
-    return queries
 
 
 def _result(answer: Answer, read: Callable[[str], float]) -> tuple[float, str, str, str]:

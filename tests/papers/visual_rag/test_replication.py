@@ -258,10 +258,7 @@ def test_the_second_corpus_is_matched_by_scientific_name_and_has_no_labels(
     assert other.relevant(query_id) == ()
     assert other.fingerprint != benchmark.fingerprint
     (tmp_path / "wrong" / "some").mkdir(parents=True)
-    with pytest.raises(
-        VragError,
-        match=r"none of its 1 folders has images of a species such as 'Branta leucopsis'",
-    ):
+    with pytest.raises(VragError, match="none of its 1 folders has images of a species"):
         load_inat_corpus(benchmark, tmp_path / "wrong", name="x")
     with pytest.raises(VragError, match="no such image folder"):
         load_inat_corpus(benchmark, tmp_path / "nowhere", name="x")

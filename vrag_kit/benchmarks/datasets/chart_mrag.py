@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated
 
@@ -88,7 +89,7 @@ class ChartRow(Row):
     def statements(self) -> list[tuple[DocId, str]]:
         """(evidence id, statement) pairs, in order."""
         keypoints = self.gt_keypoints.items()
-        return [(doc_id, statement) for doc_id, found in keypoints for statement in found]
+        return list(chain.from_iterable(product([doc_id], found) for doc_id, found in keypoints))
 
     @property
     def id_parts(self) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from vrag_kit.benchmarks.datasets.pages import load_page_benchmark
 from vrag_kit.benchmarks.datasets.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.datasets.webqa import load_webqa
 from vrag_kit.config import unknown_option
-from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.errors import VragError, did_you_mean, short_repr
 from vrag_kit.types import Benchmark, JsonView
 from vrag_kit.workspace import path as project_path
 
@@ -100,9 +100,8 @@ def _load(name: str, entry: Entry) -> Benchmark:
     if "rows" in entry and not files["rows"].is_dir():
         del files["rows"]  # a name of the hub, perhaps
     benchmark = LAYOUTS[layout](**{**options, **files}, name=name)
-    domain_of_all = {"domain": domain} if domain else {}
     queries = {
-        key: replace(query, metadata={**SCHEMA, **query.metadata, **domain_of_all})
+        key: replace(query, metadata={**SCHEMA, **query.metadata, "domain": domain})
         for key, query in benchmark.queries.items()
     }
     return replace(benchmark, queries=queries)
@@ -117,6 +116,9 @@ def _check(name: str, entry: Entry) -> None:
     known = entry_keys(layout)
     if unknown := [key for key in entry if key not in known]:
         raise unknown_option(f"suite: {name}", unknown[0], known)
-    if missing := [key for key, is_needed in known.items() if is_needed and not entry.get(key)]:
-        needed = ", ".join(key for key, is_needed in known.items() if is_needed)
-        raise VragError(f"suite: {name} lacks {missing[0]}; {layout} needs {needed}.")
+    needed = [key for key, is_needed in known.items() if is_needed]
+    for key in [*needed, *entry]:
+        value = entry.get(key, "")
+        if not isinstance(value, str) or (key in needed and not value):
+            expected = f"texts for {', '.join(needed)}"
+            raise VragError(f"suite: {key} of {name} is {short_repr(value)}; expected {expected}.")

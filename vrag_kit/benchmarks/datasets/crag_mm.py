@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -37,8 +37,6 @@ from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Json, JsonView, LazyImage, Query, QueryId
 from vrag_kit.workspace import path as project_path
 
-EGO_SIZE = (960, 1280)
-"""Width and height to which the authors' code resizes egocentric images."""
 STORE = "runs/crag_mm"
 """Image folder for rows from the hub cache, relative to the project's root."""
 SPLITS = ("validation", "public_test")
@@ -56,6 +54,8 @@ NAMES = {column: tuple(names.split(", ")) for column, names in _NAMES.items()}
 _COLUMNS = ("session_id", "image", "image_url", "turns", "answers")
 """The columns of a row; v0.1.1 also has image_quality."""
 _SESSIONS = Path(__file__).with_name("crag_mm_sessions.json")
+_OVERRIDES: JsonView = json.loads(_SESSIONS.read_text(encoding="utf-8"))
+"""Sessions that the authors drop, and session → URL template for its image."""
 
 
 def _label(value: object, info: ValidationInfo) -> str:
@@ -127,7 +127,7 @@ class CragSession(Row):
         for an image in the row.
         """
         url = self.image_url.strip()
-        elsewhere = author_overrides()[1].get(self.session_id, "{url}")
+        elsewhere = _OVERRIDES["fetched_elsewhere"].get(self.session_id, "{url}")
         return elsewhere.format(url=url) if url else ""
 
     @model_validator(mode="before")
@@ -153,11 +153,10 @@ def _objects(value: object, column: str) -> object:
     """A list of objects, for an object of lists."""
     if not isinstance(value, dict):
         return value
-    try:
-        rows = list(zip(*value.values(), strict=True))
-    except ValueError as error:
-        raise ValueError(f"{column} has lists of different lengths ({error}).") from error
-    return [dict(zip(value, row, strict=True)) for row in rows]
+    lengths = {key: len(each) for key, each in value.items()}
+    if len({*lengths.values()}) != 1:
+        raise ValueError(f"the lists of {column} are not of one length ({lengths}).")
+    return [dict(zip(value, each, strict=True)) for each in zip(*value.values(), strict=True)]
 
 
 def load_crag_mm(
@@ -184,7 +183,7 @@ def load_crag_mm(
     `images` is the folder of the image files, by default "images" next to the rows' folder.
     It holds fetched images and those stored in rows, which are written there once. EXIF
     orientation is applied; the authors' code does not apply it to images with a URL.
-    `egocentric_size` (`EGO_SIZE` in that code) resizes egocentric images. Questions without
+    `egocentric_size` ((960, 1280) in that code) resizes egocentric images. Questions without
     an image file, and sessions that the authors drop, are left out, with a message.
 
     Problems are unusable rows, damaged images of rows, and missing shards; without `problems` the
@@ -235,8 +234,7 @@ def _usable(
     sessions: Sequence[CragSession], place: Path, name: str, problems: Problems
 ) -> list[CragSession]:
     """The sessions to ask, and a message about the others; all where problems are collected."""
-    dropped = author_overrides()[0]
-    kept = [each for each in sessions if each.session_id not in dropped]
+    kept = [each for each in sessions if each.session_id not in _OVERRIDES["dropped"]]
     missing = {each.session_id for each in kept if not _image(each, place, None)}
     if problems.collect:
         for each in kept:
@@ -281,6 +279,7 @@ def _queries(
     for number, turn in enumerate(session.turns):
         marked = dict(marks.get(turn.interaction_id, {}))
         entity = str(marked.pop("entity", ""))
+        talk = session.session_id if is_multi else None
         metadata = {
             "session_id": session.session_id,
             **turn.labels,
@@ -288,17 +287,15 @@ def _queries(
             "where": f"{session.where} turn {number}",
             **marked,
         }
-        yield Query(
+        query = Query(
             query_id=turn.interaction_id,
             text=turn.query,
             image=image,
             answers=(answers[turn.interaction_id],),
             entity=entity,
             group=session.session_id,
-            conversation_id=session.session_id if is_multi else None,
-            turn=number,
-            metadata=metadata,
         )
+        yield replace(query, conversation_id=talk, turn=number, metadata=metadata)
 
 
 def _labels(
@@ -326,13 +323,6 @@ def index_problem(folder: Path | str, split: str) -> str:
     return ""
 
 
-@cache
-def author_overrides() -> tuple[frozenset[str], dict[str, str]]:
-    """Return (sessions that the authors drop, session → URL template for its image)."""
-    overrides = json.loads(_SESSIONS.read_text(encoding="utf-8"))
-    return frozenset(overrides["dropped"]), dict(overrides["fetched_elsewhere"])
-
-
 def cached_image_name(url: str) -> str:
     """Return an image's file name below the image folder: "url/" and a hash of the whole URL. URLs
     that differ only after the "?" give different images.
@@ -356,8 +346,7 @@ def find_split(rows: Path | str, split: str, problems: Problems = RAISE) -> list
     if split not in SPLITS:
         raise VragError(f"split is {split!r}; expected {' or '.join(SPLITS)}.")
     what = f"CRAG-MM's shards of {split} (`vrag fetch crag-mm`)"
-    patterns = (f"{split}-*.parquet", f"data/{split}-*.parquet")
-    return find_shards(rows, patterns, what, problems)
+    return find_shards(rows, (f"{split}-*.parquet", f"data/{split}-*.parquet"), what, problems)
 
 
 def all_sessions(
@@ -382,7 +371,7 @@ def _read(shards: Sequence[Path], images: Path, problems: Problems) -> Iterator[
         names: Mapping[str, Sequence[str]] | None = None
         for location, values in read_shard(shard, _COLUMNS, "CRAG-MM", problems):
             names = label_names(shard) if names is None else names
-            is_dropped = values["session_id"] in author_overrides()[0]
+            is_dropped = values["session_id"] in _OVERRIDES["dropped"]
             strict = Problems(collect=True) if is_dropped else problems
             session = validate(CragSession, values, location, strict, names)
             if session is None:

@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, FiniteFloat
+from pydantic import BeforeValidator, ConfigDict, Field, FiniteFloat
 
 from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.benchmarks.rows import RAISE, Problems, Row, Text, validate
+from vrag_kit.benchmarks.rows import RAISE, InsidePath, Problems, Row, Text, validate
 from vrag_kit.benchmarks.sources import find_shards, read_objects, read_shard
 from vrag_kit.benchmarks.transforms import SpacelessText, percent_encode_spaces
-from vrag_kit.files import escapes_folder, write_file
+from vrag_kit.files import write_file
 from vrag_kit.types import DocId, Document, Json, JsonView, QueryId
 
 ENTRIES = "entries.jsonl"
@@ -32,12 +32,6 @@ DIAGNOSTIC = "McGill-NLP/crag-mm-diagnostic"
 """Third-party annotations of some of the public questions, on the hub (split test)."""
 
 
-def _inside(name: str) -> str:
-    if escapes_folder(name):
-        raise ValueError(f"{name!r} points outside the index's folder")
-    return name
-
-
 class Entity(Row):
     """An entity that an image shows."""
 
@@ -50,7 +44,7 @@ class Entry(Row):
     """An image of the image index; a converted official index has no image files."""
 
     index: Annotated[int, Field(ge=0, description="a whole number from 0 on")]
-    image: Annotated[str, AfterValidator(_inside)] | None = None
+    image: InsidePath | None = None
     image_url: str | None = None
     entities: list[Entity]
 
@@ -76,12 +70,8 @@ class Annotations(Row):
     popularity: Literal["head", "torso", "tail"] | None = None
     needs_history: bool | None = None
     reference_query: str | None = None
-    region: list[FiniteFloat] | None = Field(
-        default=None, min_length=4, max_length=4, description="4 numbers"
-    )
-    image_size: list[FiniteFloat] | None = Field(
-        default=None, min_length=2, max_length=2, description="2 numbers"
-    )
+    region: list[FiniteFloat] | None = Field(None, min_length=4, max_length=4)
+    image_size: list[FiniteFloat] | None = Field(None, min_length=2, max_length=2)
 
 
 def read_image_index(folder: Path | str, problems: Problems = RAISE) -> dict[DocId, Document]:

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -45,11 +46,8 @@ CORPUS = "image_corpus"
 """The image folder in the archive of the corpus."""
 STORE = "runs/mrag_bench"
 """Default folder of the cached matching, relative to the project's root."""
-SCENARIOS = (
-    *("angle", "partial", "scope", "occlusion"),
-    *("temporal", "deformation", "incomplete", "biological", "others"),
-)
-SCENARIO_OF_LABEL = {name: name for name in SCENARIOS} | {"obstruction": "occlusion"}
+_SCENARIOS = "angle partial scope occlusion temporal deformation incomplete biological others"
+SCENARIO_OF_LABEL = {name: name for name in _SCENARIOS.split()} | {"obstruction": "occlusion"}
 """Label of the column `scenario`, in lower case → the paper's name."""
 IMAGES = ("image", "gt_images", "retrieved_images")
 """The columns of images."""
@@ -309,10 +307,8 @@ class _Images:
         """The first file with the same pixels, in the corpus or else in the cache."""
         image = decode(data, where)
         for path in self._of_pixels.pop(frozenset(image.size), ()):
-            try:
+            with suppress(VragError):  # a damaged file matches none
                 self._names.setdefault(pixel_hash(ImageFile(path).open()), path.name)
-            except VragError:
-                continue  # a damaged file matches none
         pixels = pixel_hash(image)
         if pixels not in self._names:
             with open_image(data, where) as header:
@@ -327,11 +323,8 @@ class _Images:
         """Width and height, which EXIF may exchange → files of the corpus."""
         found: dict[frozenset[int], list[Path]] = defaultdict(list)
         for path in track(self._files, "reading image sizes", len(self._files), "images"):
-            try:
-                with open_image(path, path.name) as header:
-                    found[frozenset(header.size)].append(path)
-            except VragError:
-                continue
+            with suppress(VragError), open_image(path, path.name) as header:
+                found[frozenset(header.size)].append(path)
         return found
 
 

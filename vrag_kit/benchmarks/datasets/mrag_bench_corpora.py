@@ -70,8 +70,6 @@ def _passages(path: Path) -> dict[str, Document]:
             expected = "a name without white space, each once, and a text"
             raise VragError(f"{path} line {line}: {found}; expected {expected}.")
         corpus[name] = Document(doc_id=name, text=text)
-    if not corpus:
-        raise VragError(f"{path}: holds no passage. {_ADVICE}")
     return corpus
 
 

@@ -89,7 +89,7 @@ def load_visual_rag(
     missing: set[str] = set()
     queries: dict[str, Query] = {}
     labels: dict[str, np.ndarray] = {}
-    digest = hashlib.sha256(b"[")
+    digest = hashlib.sha256()
 
     def images() -> Iterator[str]:
         for where, row, v2 in read_annotations(annotations, problems):
@@ -97,11 +97,12 @@ def load_visual_rag(
                 folder, file = name.rsplit("/", 1)
                 if file not in files_in(folder) and name not in missing:
                     missing.add(name)
-                    place = f"{image_root / folder} ({len(files_in(folder))} files there)"
-                    words = f"image {file!r} is not in the species folder {place}"
+                    words = f"image {file!r} is not in the species folder {image_root / folder}"
                     problems.add(Kind.MISSING, where, f"{words}; `vrag check` lists all.", name)
             query = _query(row, v2, where, queries, problems)
-            digest.update(_query_bytes(query, row, first=not queries))
+            told = [query.text, query.answers, query.entity, sorted(row.images.items())]
+            before = ", " if queries else "["
+            digest.update(f"{before}{json.dumps(told)}".encode())
             queries[query.query_id] = query
             labels[query.query_id] = np.array(list(row.images.values()), np.int8)
             yield from row.images
@@ -144,8 +145,7 @@ def load_inat_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str)
     files = dict(sorted(files.items()))
     kept = [key for key, query in benchmark.queries.items() if files.get(query.entity)]
     if not kept:
-        first = next(iter(benchmark.queries.values())).entity
-        found = f"none of its {len(folders)} folders has images of a species such as {first!r}"
+        found = f"none of its {len(folders)} folders has images of a species of {benchmark.name}"
         raise VragError(f"{root}: {found}; expected folders like 'NNNNN_…_Genus_species'.")
     part = benchmark.subset(kept)
     names = StringIndex(chain.from_iterable(files.values()))
@@ -240,10 +240,3 @@ def _query(
         group=row.sn,
         metadata={"where": where, "version": version, **v2, "folder": folder},
     )
-
-
-def _query_bytes(query: Query, row: VisualRow, *, first: bool) -> bytes:
-    """What of a query counts for the fingerprint: an element of a JSON list."""
-    told = [query.text, query.answers, query.entity, sorted(row.images.items())]
-    before = "" if first else ", "
-    return f"{before}{json.dumps(told)}".encode()

@@ -25,6 +25,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -34,7 +35,7 @@ from typing import Annotated, Any, TypeVar
 from PIL import Image
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
-from vrag_kit.benchmarks.images import ImageFile, decode, unreadable
+from vrag_kit.benchmarks.images import ImageFile, decode
 from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, TrecId, validate
 from vrag_kit.benchmarks.transforms import encode_id, hash_parts
 from vrag_kit.errors import VragError
@@ -137,10 +138,8 @@ class TsvImage:
                 words = f"the line begins with {found[:20]!r}, expected the image's id and a tab"
                 raise VragError(f"{self.where}: {words}; imgs.lineidx is of another file. {_FETCH}")
             return base64.b64decode(encoded)
-        except OSError as error:
-            raise unreadable(self.path, error) from error
-        except ValueError as error:
-            raise VragError(f"{self.where}: not base64 ({error}). {_FETCH}") from error
+        except (OSError, ValueError) as error:
+            raise VragError(f"{self.where}: not base64, or no file ({error}). {_FETCH}") from error
 
     def open(self) -> Image.Image:
         """Return the decoded image: RGB, with EXIF orientation applied."""
@@ -256,23 +255,22 @@ def _read_rows(
     """(location, row) of the questions of `split` that have such evidence."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise VragError(f"{path}: no JSON file ({error}); expected {ANNOTATIONS}.") from error
-    if not isinstance(content, dict) or not all(isinstance(row, dict) for row in content.values()):
-        found = f"found a JSON {type(content).__name__}"
-        raise VragError(f"{path}: {found}; expected one object with an object for each Guid.")
+        splits = {guid: row.get("split") for guid, row in content.items()}
+    except (OSError, ValueError, AttributeError) as error:
+        expected = f"{ANNOTATIONS}, one JSON object with an object for each Guid"
+        raise VragError(f"{path}: {error}; expected {expected}.") from error
     wanted = [f"{kind}_posFacts" for kind in QUESTIONS[questions]]
     rows = []
     for guid, values in content.items():
         where = f"{path}: question {guid!r}"
-        if split is not None and values.get("split") != split:
+        if split not in (None, splits[guid]):
             continue
         row = validate(WebQARow, {**values, "guid": guid}, where, problems)
         if row and any(getattr(row, key) for key in wanted):
             rows.append((where, row))
     if not rows:
         words = f"no question of split {split!r} has an entry in {' or '.join(wanted)}"
-        problems.add(Kind.ROW, str(path), words)
+        problems.add(Kind.ROW, str(path), f"{words}; found {Counter(splits.values())}")
     return rows
 
 
@@ -284,8 +282,7 @@ def _entries(
         key = f"{kind}_{suffix}"
         for number, entry in enumerate(getattr(row, key) or ()):
             location = f"{where}, {key} number {number + 1}"
-            fields = entry if isinstance(entry, dict) else {}
-            if fact := validate(model, fields, location, problems):
+            if fact := validate(model, entry, location, problems):
                 yield location, label, number, fact
 
 
