@@ -356,7 +356,7 @@ def all_sessions(
 
     Images stored in rows are written to `images`/rows once; where problems are collected, they
     are decoded in place of that. Problems are unusable rows, duplicate sessions and interactions,
-    and damaged images; rows of sessions that the authors drop may be unusable. Raises `VragError`
+    and damaged images; rows of sessions that the authors drop may be unusable. Raises `OSError`
     for an unwritable folder.
     """
     read = lambda: list(_read(shards, images, problems))  # noqa: E731
