@@ -19,6 +19,7 @@ from typing import Any
 
 import typer
 
+from vrag_kit.retrieval.encoders.loading import FAMILIES
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.params import declared_parameters
 
@@ -28,7 +29,6 @@ HEAD = ("kind", "feature", "becomes", "decision")
 ENTRIES = {  # entry -> the fields that its reader allows
     "model": "vrag_kit.generation.generators:LocalOptions",
     "model at an endpoint": "vrag_kit.generation.remote.providers:EndpointOptions",
-    "retriever": "vrag_kit.retrieval.encoders.loading:OPTIONS",
     "judge, one of": "vrag_kit.judging.loading:JUDGES",
     "an edition of the Field Guide": "vrag_kit.synthetic.editions:DRAWN",
     "an edition of MRAG-Bench": "vrag_kit.synthetic.editions:DRAWN_MRAG",
@@ -69,6 +69,8 @@ def fields() -> Iterator[Row]:
     """
     for entry, place in ENTRIES.items():
         yield from (("field", f"{entry}: {name}") for name in _named(place))
+    of_families = (family.options.model_fields for family in FAMILIES.values())
+    yield from (("field", f"retriever: {name}") for name in {"revision"}.union(*of_families))
     place = "vrag_kit.benchmarks.datasets.collection"
     for layout in _named(f"{place}:LAYOUTS"):
         names = _named(f"{place}:entry_keys")(layout)

@@ -120,7 +120,7 @@ def load_custom(
     name = given.get("name") or getattr(made, "name", None) or cls.__name__
     version = str(getattr(made, "fingerprint", None) or text)
     return CustomObject(
-        made=made, name=_check_name(name, owner), fingerprint=_hash(spec, options, version)
+        made=made, name=check_name(name, owner), fingerprint=_hash(spec, options, version)
     )
 
 
@@ -137,7 +137,7 @@ def _adopt(made: _Instance, what: str, needed: Sequence[str]) -> CustomObject:
     if fingerprint and (arguments := _arguments(made)):
         fingerprint = _hash(kind, arguments, fingerprint)
     name = getattr(made, "name", None) or kind
-    return CustomObject(made=made, name=_check_name(name, owner), fingerprint=fingerprint)
+    return CustomObject(made=made, name=check_name(name, owner), fingerprint=fingerprint)
 
 
 def _arguments(made: _Instance) -> dict[str, str]:
@@ -229,7 +229,10 @@ def _require_methods(made: _Instance, owner: str, needed: Sequence[str]) -> None
             )
 
 
-def _check_name(name: object, owner: str) -> str:
+def check_name(name: object, owner: str) -> str:
+    """Return a name for tables and files. Raises `VragError`, beginning with `owner`, for anything
+    but a text without "/".
+    """
     if not isinstance(name, str) or not name.strip() or "/" in name:
         raise VragError(f"{owner}: its name is {name!r}; expected a text without '/'.")
     return name

@@ -36,7 +36,7 @@ def test_search_agrees_with_a_plain_loop_in_pools_and_everywhere(embeddings: Emb
     run = dense_run(encoder, embeddings, queries, 10, pools.__getitem__)
     for query in queries:
         names = pools[query.query_id] or ids
-        products = embeddings.vectors(names) @ encoder.encode_queries([query])[0]
+        products = embeddings.rows(embeddings.positions(names)) @ encoder.encode_queries([query])[0]
         best = np.argsort(-products)[:10]
         found = run[run["query_id"] == query.query_id]
         assert list(found["doc_id"]) == [names[place] for place in best]

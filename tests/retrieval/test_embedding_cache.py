@@ -52,7 +52,7 @@ def embed(
     """The number of documents that were encoded, and all vectors."""
     encoder = encoder or ColorEncoder()
     found = embed_documents(encoder, documents, store)
-    return encoder.encoded, found.vectors(list(found.ids))
+    return encoder.encoded, found.rows(np.arange(len(found)))
 
 
 def redraw(path: Path) -> None:
@@ -176,7 +176,7 @@ except VragError as error:
     print(error)
 resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))
 embeddings = cache.embed_documents(encoder, documents[:60], place / "store")
-vectors = embeddings.vectors(list(embeddings.ids))
+vectors = embeddings.rows(np.arange(len(embeddings)))
 assert encoder.encoded == 61
 assert np.array_equal(vectors[:, :3], [encoder.prepare(each) for each in documents[:60]])
 """
@@ -261,7 +261,7 @@ def test_no_flipped_bit_changes_a_row_or_ends_the_process(tmp_path: Path, ending
         damaged.write_bytes(content)
         index = read_index(shard)
         if index is not None:
-            assert (index.doc_ids, index.versions) == (ids, versions)
+            assert (index["doc_ids"], index["versions"]) == (ids, versions)
             np.testing.assert_array_equal(open_vectors(shard), vectors)
             assert ending == ".json.gz", place  # whose first bytes have no meaning
 

@@ -54,7 +54,7 @@ def test_an_image_and_its_caption_are_cached_side_by_side_under_one_name(
     encoder = load_encoder(entry(retrievers_made, "clip"))
     captions = [Document(doc_id=document.doc_id, text=document.text) for document in documents]
     first, second, third, fourth = (
-        embed_documents(encoder, some, tmp_path).vectors(["d0"])
+        embed_documents(encoder, some, tmp_path).rows(np.array([0]))
         for some in (documents, captions, documents, captions)
     )
     assert not np.allclose(first, second)

@@ -116,16 +116,6 @@ def ask_prompts(
     return [answers[answer_id] for answer_id in ids]
 
 
-def stored_answers(
-    generator: Generator, prompts: Sequence[Prompt], store: AnswerStore, sample: int
-) -> list[Answer | None]:
-    """Return the stored answer to each prompt, in order, or None; no model is queried."""
-    pictures = store.image_info(iter_images(prompts))
-    ids = answer_ids(prompts, pictures, generator.fingerprint, generator.decoding, sample)
-    stored = store.read(ids)
-    return [stored.get(answer_id) for answer_id in ids]
-
-
 @dataclass(frozen=True, slots=True)
 class _Asker:
     """Asks the questions of one round that the store does not answer."""

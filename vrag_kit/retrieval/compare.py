@@ -67,11 +67,14 @@ def search_all(
     runs: dict[str, pd.DataFrame] = {}
     for entry in retrievers:
         if (file := find_run_file(entry)) is not None:
-            name, run = file.name, external_run(file, benchmark, k)
+            name, path = file
+            run = external_run(name, path, benchmark, k)
         else:
             planned = PlannedEmbedding(entry, benchmark.corpus.values(), cache_dir, device)
             name, run = _search(benchmark, planned, k)
-            _free_memory()
+            gc.collect()
+            if (torch := sys.modules.get("torch")) is not None:
+                torch.cuda.empty_cache()  # of the last encoder
         if name in runs:
             raise VragError(f"two retrievers are named {name!r}; give an entry a `name`.")
         run.attrs[NAME] = name
@@ -117,13 +120,6 @@ def _search(benchmark: Benchmark, planned: PlannedEmbedding, k: int) -> tuple[st
         run = dense_run(encoder, embeddings, queries, k, benchmark.candidates, benchmark.left_out)
         write_cached_run(folder, key, run)
     return encoder.name, run
-
-
-def _free_memory() -> None:
-    """Free the memory of the last encoder, if one was loaded."""
-    gc.collect()
-    if (torch := sys.modules.get("torch")) is not None:
-        torch.cuda.empty_cache()
 
 
 def write_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], folder: Path | str) -> None:

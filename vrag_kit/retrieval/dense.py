@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -88,31 +88,26 @@ def _candidates(
     left = np.arange(len(vectors))
     width = k + MARGIN
     while len(left) and width < len(pool):
-        top = _top_products(vectors[left], known, width, pool)
+        products, positions, longest = _top_products(vectors[left], known, width, pool)
         # Two float32 sums of d products differ by at most d * epsilon times both lengths (Higham
         # 2002, Accuracy and Stability of Numerical Algorithms, section 3.1); this is twice that.
         lengths = np.linalg.norm(vectors[left], axis=1)
-        error = 2 * vectors.shape[1] * np.finfo(np.float32).eps * lengths * top.longest
-        bounds = top.products[:, k - 1] - 2 * error
-        settled = top.products[:, -1] < bounds
+        error = 2 * vectors.shape[1] * np.finfo(np.float32).eps * lengths * longest
+        bounds = products[:, k - 1] - 2 * error
+        settled = products[:, -1] < bounds
         for row in np.flatnonzero(settled):
-            found[left[row]] = top.positions[row, top.products[row] >= bounds[row]]
+            found[left[row]] = positions[row, products[row] >= bounds[row]]
         left = left[~settled]
         width *= 8
     return found
 
 
-class _Top(NamedTuple):
-    """The largest matrix products of each query, descending."""
-
-    products: np.ndarray
-    """float32, shape (queries, width)."""
-    positions: np.ndarray
-    longest: float
-    """The largest length of a document's vector."""
-
-
-def _top_products(vectors: np.ndarray, known: Embeddings, width: int, pool: np.ndarray) -> _Top:
+def _top_products(
+    vectors: np.ndarray, known: Embeddings, width: int, pool: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Returns the largest matrix products of each query, descending, float32, shape (queries,
+    width), their positions, and the largest length of a document's vector.
+    """
     faiss = _faiss()
     heap = faiss.ResultHeap(len(vectors), width, keep_max=True)
     order = known.in_disk_order(pool)
@@ -124,7 +119,7 @@ def _top_products(vectors: np.ndarray, known: Embeddings, width: int, pool: np.n
             products = vectors[first : first + QUERIES] @ rows.T
             heap.heaps.addn(len(rows), faiss.swig_ptr(products), start, first, len(products))
     heap.finalize()
-    return _Top(heap.D, order[heap.I], longest)
+    return heap.D, order[heap.I], longest
 
 
 def top_inner_products(

@@ -66,14 +66,6 @@ class PlannedEmbedding(NamedTuple):
     device: str
 
 
-class DocumentKeys(NamedTuple):
-    """Ids of documents, and the keys of their vectors."""
-
-    ids: StringIndex
-    keys: np.ndarray
-    """A hash of each id and version, 16 bytes, shape (n,)."""
-
-
 def embed_documents(
     encoder: Encoder, documents: Iterable[Document], root: Path | str
 ) -> Embeddings:
@@ -86,19 +78,19 @@ def embed_documents(
     removed.
     """
     documents = documents if isinstance(documents, Collection) else list(documents)
-    keys = document_keys(encoder, documents)
-    repeated = np.flatnonzero(keys.ids.first_positions() != np.arange(len(keys.ids)))
+    ids, keys = document_keys(encoder, documents)
+    repeated = np.flatnonzero(ids.first_positions() != np.arange(len(ids)))
     if len(repeated):
-        name = keys.ids.take(repeated[:1])[0]
+        name = ids.take(repeated[:1])[0]
         raise VragError(f"found two documents {name!r}; expected each `doc_id` once.")
     stored = _embed(encoder, documents, keys, root, WHOLE)
-    rows = _positions(stored.keys, keys.keys)
+    rows = _positions(stored.keys, keys)
     if len(missing := np.flatnonzero(rows < 0)):
-        name = keys.ids.take(missing[:1])[0]
+        name = ids.take(missing[:1])[0]
         raise VragError(
             f"{len(missing):,} documents changed meanwhile, such as {name!r}. Search again."
         )
-    return Embeddings(keys.ids, rows, stored.shards, stored.counts, stored.dim)
+    return Embeddings(ids, rows, stored.shards, stored.counts, stored.dim)
 
 
 def embed_part(
@@ -109,11 +101,16 @@ def embed_part(
     Parts may overlap, run concurrently, fail and be repeated: a shard that is made twice is one
     shard. Raises as `embed_documents` does.
     """
-    _embed(encoder, documents, document_keys(encoder, documents), root, part)
+    _, keys = document_keys(encoder, documents)
+    _embed(encoder, documents, keys, root, part)
 
 
-def document_keys(encoder: Encoder, documents: Collection[Document]) -> DocumentKeys:
-    """Returns the keys under which document vectors are stored."""
+def document_keys(
+    encoder: Encoder, documents: Collection[Document]
+) -> tuple[StringIndex, np.ndarray]:
+    """Returns the ids of documents, and the keys under which their vectors are stored: a hash of
+    each id and version, 16 bytes, shape (n,).
+    """
     keys = bytearray()
 
     def ids() -> Iterator[str]:
@@ -121,7 +118,7 @@ def document_keys(encoder: Encoder, documents: Collection[Document]) -> Document
             keys.extend(_key(document.doc_id, encoder.modalities.stamp(document)))
             yield document.doc_id
 
-    return DocumentKeys(StringIndex(ids()), np.frombuffer(keys, "S16"))
+    return StringIndex(ids()), np.frombuffer(keys, "S16")
 
 
 def _key(doc_id: str, version: str) -> bytes:
@@ -157,16 +154,16 @@ def _read_stored(folder: Path) -> _Stored:
     for path in shards.list_shards(folder):
         if (index := shards.read_index(path)) is not None:
             paths.append(path)
-            counts.append(len(index.doc_ids))
-            keys += b"".join(map(_key, index.doc_ids, index.versions))
-            dim = index.dim
+            counts.append(len(index["doc_ids"]))
+            keys += b"".join(map(_key, index["doc_ids"], index["versions"]))
+            dim = index["dim"]
     return _Stored(paths, counts, dim, np.frombuffer(keys, "S16"))
 
 
 def _embed(
     encoder: Encoder,
     documents: Collection[Document],
-    keys: DocumentKeys,
+    keys: np.ndarray,
     root: Path | str,
     part: ShardPart,
 ) -> _Stored:
@@ -179,10 +176,10 @@ def _embed(
     try:
         shards.write_manifest(embeddings_folder(encoder, root), encoder)
         stored = _read_stored(folder)
-        if (mine & (_positions(stored.keys, keys.keys) < 0)).any():
+        if (mine & (_positions(stored.keys, keys) < 0)).any():
             name = f".{part.number}-of-{part.of}.lock"
             with lock_folder(folder, "embedding", name=name):
-                missing = mine & (_positions(_read_stored(folder).keys, keys.keys) < 0)
+                missing = mine & (_positions(_read_stored(folder).keys, keys) < 0)
                 new = int(missing.sum())
                 with progress(f"embedding with {encoder.name}", new, "documents") as bar:
                     for some in batched(compress(documents, missing), SHARD):
@@ -193,10 +190,8 @@ def _embed(
             f"{error.filename or folder}: embeddings cannot be stored or read"
             f" ({error.strerror or error}). Finished shards are kept."
         ) from error
-    count = -(-len(documents) // SHARD)
-    only = f" (there are {count:,} shards)" if part.number > count else ""
     reused = int(mine.sum()) - new
-    logger.info(f"embeddings of {encoder.name}{part}: {reused:,} from disk, {new:,} new{only}")
+    logger.info(f"embeddings of {encoder.name}{part}: {reused:,} from disk, {new:,} new")
     return stored
 
 
@@ -229,17 +224,3 @@ def batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     left = iter(items)
     while batch := list(islice(left, size)):
         yield batch
-
-
-def folder_status(folder: Path, corpora: Sequence[DocumentKeys]) -> tuple[str, int]:
-    """Returns a line on the vectors in `folder`, and how many documents of some corpora have none.
-
-    Corpora may share documents. Vectors are verified by checksum, and damaged shards are removed.
-    """
-    stored = _read_stored(folder)
-    wanted = np.unique(np.concatenate([np.empty(0, "S16"), *(corpus.keys for corpus in corpora)]))
-    missing = int((_positions(stored.keys, wanted) < 0).sum())
-    others = int((~np.isin(stored.keys, wanted)).sum())
-    size = len(stored.keys) * stored.dim * 4 / 2**20
-    line = f"{folder}: {len(wanted) - missing:,} of {len(wanted):,} documents"
-    return f"{line}; {others:,} other vectors; {size:,.1f} MB", missing

@@ -200,6 +200,6 @@ def lexical_run(
             places = places[[names[place] in allowed for place in places.tolist()]]
         if len(places) > k:
             places = places[found[places] >= np.partition(found[places], -k)[-k]]
-        best = sorted(((float(found[at]), names[at]) for at in places.tolist()), reverse=True)[:k]
-        rows += [(query.query_id, name, score) for score, name in best]
-    return make_run(rows)
+        rows += [(query.query_id, names[at], float(found[at])) for at in places.tolist()]
+    run = make_run(rows)
+    return run[run["rank"] <= k].reset_index(drop=True)

@@ -71,7 +71,8 @@ def evaluate(
         )
     depth = max(*cutoffs, DEPTH)
     gains = _gains(run, qrels, depth)
-    ideal, relevant = _ideal(qrels, depth)
+    ideal = _gains(oracle_run(qrels, depth), qrels, depth)
+    relevant = np.array([sum(label > 0 for label in labels.values()) for labels in qrels.values()])
     judged = np.where(relevant > 0, 1.0, np.nan)
     deep = np.where(np.isin(list(qrels), list(shallow_queries(run, qrels))), np.nan, 1.0)
     tables = []
@@ -149,19 +150,6 @@ def _gains(run: pd.DataFrame, qrels: Qrels, depth: int) -> np.ndarray:
         if query_id in row_of:
             gains[row_of[query_id], rank - 1] = max(0, qrels[query_id].get(doc_id, 0))
     return gains
-
-
-def _ideal(qrels: Qrels, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels in the best order, shape (queries, depth), and the number of relevant
-    documents, shape (queries,).
-    """
-    ideal = np.zeros((len(qrels), depth))
-    relevant = np.zeros(len(qrels))
-    for row, labels in enumerate(qrels.values()):
-        positive = sorted((label for label in labels.values() if label > 0), reverse=True)
-        relevant[row] = len(positive)
-        ideal[row, : min(depth, len(positive))] = positive[:depth]
-    return ideal, relevant
 
 
 def mean_metrics(per_query: pd.DataFrame) -> pd.DataFrame:

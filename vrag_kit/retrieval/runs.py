@@ -8,17 +8,16 @@ trec_eval does. It may be shallow: a query for which nothing was found has no ro
 from __future__ import annotations
 
 import gzip
-import math
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.config import read_entry
+from vrag_kit.custom import check_name
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
@@ -99,7 +98,8 @@ def read_run_lines(path: Path | str) -> pd.DataFrame:
     is not a number) and score. The index is the line number, from 1; raises as `read_run` does.
     """
     lines = _read_fields(Path(path), _RUN_LINE)
-    ranks, scores = lines["rank"].map(_number), lines["score"].map(_number)
+    ranks = pd.to_numeric(lines["rank"], errors="coerce")
+    scores = pd.to_numeric(lines["score"], errors="coerce")
     with np.errstate(over="ignore"):
         scores = scores.astype(np.float32).astype(float)
     _refuse(path, lines["rank"][ranks.notna() & (ranks % 1 != 0)], "a whole number")
@@ -166,14 +166,6 @@ def _refuse(path: Path | str, wrong: pd.Series, expected: str) -> None:
         raise VragError(f"{path} line {wrong.index[0]}: {found}; expected {expected}.")
 
 
-def _number(text: str) -> float:
-    """Returns a text as a number; NaN where it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
 def _check_ranks(path: Path | str, lines: pd.DataFrame) -> None:
     """Raise `VragError` if all ranks contradict the scores."""
     ranked = lines[lines["rank"].notna()].sort_values(["query_id", "rank"], kind="stable")
@@ -192,18 +184,10 @@ def _check_ranks(path: Path | str, lines: pd.DataFrame) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFile:
-    """A TREC run file named by an entry."""
-
-    path: Path
-    name: str
-    """The entry's `name`, else the file name without extension; used in tables and file names."""
-
-
-def find_run_file(entry: object) -> RunFile | None:
-    """Returns the run file that an entry of `retrievers` names; None for any other entry. A run is
-    an existing file, or a name that ends in one of `ENDINGS`.
+def find_run_file(entry: object) -> tuple[str, Path] | None:
+    """Returns the name and path of the run file that an entry of `retrievers` names; None for any
+    other entry. A run is an existing file, or a name that ends in one of `ENDINGS`. Its name, for
+    tables and files, is the entry's `name`, else the file name without extension.
 
     Raises `VragError` for an option other than `name`.
     """
@@ -216,20 +200,18 @@ def find_run_file(entry: object) -> RunFile | None:
     _, options = read_entry(entry, ("name",), "run")
     whole = place.name.removesuffix(".gz")
     name = options.get("name", whole.rpartition(".")[0] or whole)
-    if not isinstance(name, str) or not name.strip() or "/" in name:
-        raise VragError(f"run {spec!r}: name is {name!r}; expected a text without '/'.")
-    return RunFile(path=place, name=name)
+    return check_name(name, f"run {spec!r}"), place
 
 
-def external_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
+def external_run(name: str, path: Path, benchmark: Benchmark, k: int) -> pd.DataFrame:
     """Returns each question's first k documents in the file that are among its candidates. The run
     is as deep as the file.
 
     The file may rank further questions and documents. Raises `VragError` as `read_run` does, and
     for a question without any of its candidates.
     """
-    place = display_path(file.path)
-    lines = read_run_lines(file.path)
+    place = display_path(path)
+    lines = read_run_lines(path)
     ranked = dict(list(lines.groupby("query_id")))
     if missing := [query_id for query_id in benchmark.queries if query_id not in ranked]:
         raise VragError(
@@ -251,10 +233,10 @@ def external_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
     run = make_run(pd.concat(parts))
     skipped = len(lines) - len(run)
     run = run[run["rank"] <= k].reset_index(drop=True)
-    run.attrs[READ_FROM] = str(file.path.resolve())
+    run.attrs[READ_FROM] = str(path.resolve())
     depths = run["query_id"].value_counts()
     logger.info(
-        f"run {file.name}: {len(parts):,} queries, {depths.min()} to {depths.max()} documents each;"
+        f"run {name}: {len(parts):,} queries, {depths.min()} to {depths.max()} documents each;"
         f" skipped {skipped:,} lines of other queries and of documents not to be searched"
     )
     return run

@@ -59,18 +59,9 @@ class SearchService:
         """Returns the best documents of each query as a run, at most k per query. Ties are ordered
         by doc_id descending, also at the cutoff.
 
-        Empty for no query. Raises `VragError` for a query without the part that is searched.
+        Empty for no query. Raises `VragError` for a query without the image that is searched.
         """
-        for query in queries:
-            found = query.image if self.modality == "image" else query.text.strip()
-            if not found:
-                raise VragError(
-                    f"search by {self.name}: query {query.query_id!r} has no {self.modality}."
-                )
         return self.ranker(queries, k) if queries else make_run([])
-
-    def __repr__(self) -> str:
-        return f"SearchService({self.name}, {len(self.corpus):,} documents, by {self.modality})"
 
 
 def image_service(
@@ -246,26 +237,22 @@ def cached_service(service: SearchService, folder: Path | str) -> SearchService:
                 rows = [stored.execute(_FIND, (key,)).fetchone() for key in {*keys.values()}]
             known = {key: json.loads(hits) for key, hits in filter(None, rows)}
         by_key = {keys[query.query_id]: query for query in queries}
-        unknown = {key: query for key, query in by_key.items() if key not in known}
-        new = list(unknown.values())
+        new = {key: query for key, query in by_key.items() if key not in known}
         dry_run = current_dry_run()
         if new and dry_run is not None:
             dry_run.any_order.add(service.name)
             first = list(islice(service.corpus, k))
             return make_run((query.query_id, name, 1.0) for query, name in product(queries, first))
         if new:
-            found = service.search(new, k)
-            hits = {name: part[["doc_id", "score"]] for name, part in found.groupby("query_id")}
-            for key, query in unknown.items():
-                part = hits.get(query.query_id, pd.DataFrame())
-                known[key] = list(part.itertuples(index=False, name=None))
+            found = service.search(list(new.values()), k)
+            hits = dict(list(found.groupby("query_id")))
+            for key, query in new.items():
+                part = hits.get(query.query_id, found[:0])
+                known[key] = list(zip(part["doc_id"], part["score"], strict=True))
             with _open_replies(path) as stored:
-                rows = [(key, json.dumps(known[key])) for key in unknown]
+                rows = [(key, json.dumps(known[key])) for key in new]
                 stored.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?)", rows)
-        logger.info(
-            f"search by {service.name}: {len(by_key) - len(new):,} replies from disk,"
-            f" {len(new):,} new"
-        )
+        logger.info(f"search by {service.name}: {len(new):,} of {len(by_key):,} searches are new")
         rows = []
         for query_id, key in keys.items():
             rows += [(query_id, *hit) for hit in known[key]]

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.string_index import StringIndex
+from vrag_kit.types import Json
 from vrag_kit.workspace import path as project_path
 
 INDEX = ".json.gz"
@@ -72,18 +73,6 @@ def write_manifest(folder: Path, encoder: Encoder) -> None:
     write_file(path, json.dumps(manifest, indent=2, ensure_ascii=False))
 
 
-class ShardIndex(NamedTuple):
-    """The rows of a shard."""
-
-    doc_ids: list[str]
-    versions: list[str]
-    """Versions of the rows' documents, which change whenever the encoded content may have."""
-    dim: int
-    """Number of components of a vector."""
-    crc32: int
-    """Checksum of the file of vectors."""
-
-
 def pack(content: object) -> bytes:
     """Returns `content` as gzipped JSON, the same bytes each time."""
     return zlib.compress(json.dumps(content).encode(), wbits=31)
@@ -109,21 +98,28 @@ def write_shard(
     shard = folder / f"shard-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     file = io.BytesIO()
     np.save(file, vectors, allow_pickle=False)
-    crc32 = zlib.crc32(file.getbuffer())
-    index = ShardIndex(list(doc_ids), list(versions), vectors.shape[1], crc32)
+    index = {
+        "doc_ids": list(doc_ids),
+        "versions": list(versions),
+        "dim": vectors.shape[1],
+        "crc32": zlib.crc32(file.getbuffer()),
+    }
     write_file(shard.with_suffix(".npy"), file.getvalue())
-    write_file(shard.with_suffix(INDEX), pack(index._asdict()))
+    write_file(shard.with_suffix(INDEX), pack(index))
     return shard
 
 
-def read_index(shard: Path) -> ShardIndex | None:
-    """Returns the rows of a shard, whose vectors are verified once for each version of its files;
-    None for a damaged one, which is removed. Raises `OSError` for a file that cannot be opened.
+def read_index(shard: Path) -> Json | None:
+    """Returns the index of a shard: doc_ids, versions (which change whenever the encoded content
+    may have), dim (components of a vector) and crc32 of the file of vectors. They are verified once
+    for each version of the files.
+
+    None for a damaged shard, which is removed. Raises `OSError` for a file that cannot be opened.
     """
     try:
         _verify(shard, _file_versions(shard))
-        stored = unpack(shard.with_suffix(INDEX).read_bytes())
-        return ShardIndex(*(stored[name] for name in ShardIndex._fields))
+        index: Json = unpack(shard.with_suffix(INDEX).read_bytes())
+        return index
     except (ValueError, zlib.error, FileNotFoundError) as error:
         logger.info(f"{shard}.npy: damaged shard ({error}), removed to embed it again")
         for suffix in (INDEX, ".npy"):
@@ -191,13 +187,6 @@ class Embeddings:
         if len(missing := np.flatnonzero(found < 0)):
             raise VragError(f"document {doc_ids[missing[0]]!r} was not embedded.")
         return found
-
-    def vectors(self, doc_ids: Sequence[str]) -> np.ndarray:
-        """Returns the vectors of documents, float32, shape (n, d), in the order of `doc_ids`.
-
-        Raises `VragError` for a document that was not embedded, and for a file that cannot be read.
-        """
-        return self.rows(self.positions(doc_ids))
 
     def rows(self, positions: np.ndarray) -> np.ndarray:
         """Returns the vectors at some positions, float32, shape (n, d). Consecutive rows of one

@@ -42,8 +42,8 @@ def embed_parameters(file: Path, part: ShardPart, only: Sequence[str]) -> None:
     seen: set[tuple[Path, bytes]] = set()
     for corpus in corpora_to_embed(file, only):
         encoder = open_encoder(corpus.entry, device=corpus.device)
-        keys = document_keys(encoder, corpus.documents).keys.tobytes()
-        identity = (documents_folder(encoder, corpus.root), keys)
+        _, keys = document_keys(encoder, corpus.documents)
+        identity = (documents_folder(encoder, corpus.root), keys.tobytes())
         if identity not in seen:
             seen.add(identity)
             embed_part(encoder, corpus.documents, corpus.root, part)

@@ -119,7 +119,14 @@ class Checkpoint:
 
     @cached_property
     def _model(self) -> EncoderModel:
-        return _load(self)
+        check_device(self.device)
+        for folder in self.folders:
+            check_encoder_files(self.spec, folder)
+        module = import_module(f"{__package__}.{self.module}")
+        advice = "Free it, or use a smaller number type or model."
+        with catch_out_of_memory(self.owner, self.device, advice):
+            model: EncoderModel = module.load(self)
+            return model
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """Returns query vectors, float32, shape (n, d). Queries are encoded one at a time, so the
@@ -203,17 +210,6 @@ class Checkpoint:
             module.load_state_dict(weights)
         check_weights(module, self.owner)
         return module.to(self.device).eval()
-
-
-def _load(checkpoint: Checkpoint) -> EncoderModel:
-    check_device(checkpoint.device)
-    for folder in checkpoint.folders:
-        check_encoder_files(checkpoint.spec, folder)
-    module = import_module(f"{__package__}.{checkpoint.module}")
-    advice = "Free it, or use a smaller number type or model."
-    with catch_out_of_memory(checkpoint.owner, checkpoint.device, advice):
-        model: EncoderModel = module.load(checkpoint)
-        return model
 
 
 def check_encoder_files(spec: str, folder: Path) -> None:

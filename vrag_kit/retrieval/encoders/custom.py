@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -91,7 +91,6 @@ class CustomEncoderAdapter:
         encode = getattr(self._made, f"encode_{side}")
         with catch_custom_errors(f"retriever {self.name!r}: encode_{side}", self._made):
             vectors = encode(inputs)
-            vectors = list(vectors) if isinstance(vectors, Iterator) else vectors
         expected = f"expected numbers of shape ({len(inputs)}, d), a row for each."
         where = f"retriever {self.name}: encode_{side} returned"
         try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -129,15 +128,13 @@ FAMILIES = {
     "magiclens": Family("magiclens", MagicLensOptions, ("config.json", "base")),
     "vista": Family("vista", VistaOptions),
 }
-OPTIONS = {"revision"}.union(*(family.options.model_fields for family in FAMILIES.values()))
-"""All options of an entry; `revision` is a branch, tag or commit on the hub."""
 
 
 def open_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encoder:
     """Returns the encoder that an entry names; its weights are loaded on first use. An entry is
     "<folder>", "<open_clip model>/<tag>", "<name on the hub>", "<package.module>:<Class>"
-    (`CustomEncoder`), or a mapping with "model" and options (`FAMILIES`; a class has
-    its own). A checkpoint on the hub is downloaded once.
+    (`CustomEncoder`), or a mapping with "model", `revision` (a branch, tag or commit on the hub)
+    and options (`FAMILIES`; a class has its own). A checkpoint on the hub is downloaded once.
 
     open_clip loads a folder with open_clip_config.json, a name on the hub with that and no
     config.json of transformers, and the names of its own models. Any other checkpoint belongs to
@@ -180,17 +177,6 @@ def load_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encode
     if isinstance(encoder, Checkpoint):
         _ = encoder.model
     return encoder
-
-
-@cache
-def open_clip_models() -> list[str]:
-    """Returns the names of the models that open_clip can build. They are read from its
-    configuration files: importing it takes seconds.
-    """
-    package = find_spec("open_clip")
-    places = package.submodule_search_locations if package is not None else None
-    folder = Path(next(iter(places or ["."]))) / "model_configs"
-    return sorted(path.stem for path in folder.glob("*.json"))
 
 
 def _resolve(entry: object) -> Checkpoint:
@@ -239,9 +225,12 @@ def _authors_options(spec: str, query: str) -> Options:
 
 
 def _is_open_clip_name(spec: str) -> bool:
-    """Whether `spec` is the name of a model in open_clip, and a tag."""
-    known = spec.partition("/")[0] in open_clip_models()
-    return known and spec.count("/") == 1 and not project_path(spec).is_dir()
+    """Whether `spec` is "<model>/<tag>" of a model whose configuration comes with open_clip."""
+    model, _, tag = spec.partition("/")
+    # found without importing open_clip, which takes seconds
+    package = str(getattr(find_spec("open_clip"), "origin", ""))
+    known = Path(package).with_name("model_configs") / f"{model}.json"
+    return "/" not in tag and known.is_file() and not project_path(spec).is_dir()
 
 
 def _family(owner: str, folder: Path, given: Options, *, on_hub: bool) -> str:
