@@ -81,13 +81,12 @@ def test_no_queries_and_a_query_vector_without_a_direction_are_refused(
 
 def on_disk(folder: str, names: Sequence[str], rows: np.ndarray, size: int) -> Embeddings:
     """Embeddings in shards of `size` rows."""
-    shards, counts = [], []
+    shards = []
     for start in range(0, len(names), size):
         part = names[start : start + size]
         vectors = rows[start : start + size]
         shards.append(write_shard(Path(folder), part, [""] * len(part), vectors))
-        counts.append(len(part))
-    return Embeddings(StringIndex(names), np.arange(len(names)), shards, counts, rows.shape[1])
+    return Embeddings(StringIndex(names), np.arange(len(names)), shards)
 
 
 def obvious(vectors: np.ndarray, names: Sequence[str], rows: np.ndarray, k: int) -> Hits:

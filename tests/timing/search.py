@@ -70,16 +70,12 @@ def store(folder: Path, parts: Iterator[np.ndarray]) -> Embeddings:
     """Vectors on disk, as embeddings are kept."""
     ids: list[str] = []
     shards: list[Path] = []
-    counts: list[int] = []
-    dim = 0
     for rows in parts:
-        names = [f"p{number:06d}" for number in range(sum(counts), sum(counts) + len(rows))]
+        names = [f"p{number:06d}" for number in range(len(ids), len(ids) + len(rows))]
         unknown = [""] * len(rows)
-        shards.append(write_shard(folder, names, unknown, rows, ""))
+        shards.append(write_shard(folder, names, unknown, rows))
         ids += names
-        counts.append(len(rows))
-        dim = rows.shape[1]
-    return Embeddings(StringIndex(ids), np.arange(len(ids)), shards, counts, dim)
+    return Embeddings(StringIndex(ids), np.arange(len(ids)), shards)
 
 
 def blocked(queries: np.ndarray, vectors: np.ndarray, k: int) -> list[np.ndarray]:

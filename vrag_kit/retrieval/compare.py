@@ -165,7 +165,9 @@ def score_runs(
         name: evaluate(run, benchmark.qrels, cutoffs=cutoffs, metrics=metrics)
         for name, run in runs.items()
     }
-    sizes = _pool_sizes(benchmark)
+    sizes = dict.fromkeys(benchmark.queries, len(benchmark.corpus))
+    if benchmark.pools is not None or benchmark.left_out:
+        sizes = {query_id: len(benchmark.searchable(query_id)) for query_id in benchmark.queries}
     tables[RANDOM_BASELINE] = random_baseline(benchmark.qrels, sizes, cutoffs=cutoffs)
     best = oracle_run(benchmark.qrels, max(DEPTH, *cutoffs))
     tables[ORACLE] = evaluate(best, benchmark.qrels, cutoffs=cutoffs, metrics=metrics)
@@ -180,10 +182,3 @@ def score_runs(
     scores["attainable"] = np.minimum(scores["score_max"], attainable)
     columns = ["retriever", "query_id", "group", "metric", "k", "value"]
     return scores[[*columns, "score_min", "score_max", "attainable"]]
-
-
-def _pool_sizes(benchmark: Benchmark) -> dict[str, int]:
-    """Returns the number of documents that each query may find."""
-    if benchmark.pools is None and not benchmark.left_out:
-        return dict.fromkeys(benchmark.queries, len(benchmark.corpus))
-    return {query_id: len(benchmark.searchable(query_id)) for query_id in benchmark.queries}

@@ -49,9 +49,6 @@ class ShardPart(NamedTuple):
     number: int
     of: int
 
-    def __str__(self) -> str:
-        return f", part {self.number}/{self.of}" if self.of > 1 else ""
-
 
 WHOLE = ShardPart(1, 1)
 
@@ -83,14 +80,14 @@ def embed_documents(
     if len(repeated):
         name = ids.take(repeated[:1])[0]
         raise VragError(f"found two documents {name!r}; expected each `doc_id` once.")
-    stored = _embed(encoder, documents, keys, root, WHOLE)
-    rows = _positions(stored.keys, keys)
+    paths, stored = _embed(encoder, documents, keys, root, WHOLE)
+    rows = _positions(stored, keys)
     if len(missing := np.flatnonzero(rows < 0)):
         name = ids.take(missing[:1])[0]
         raise VragError(
             f"{len(missing):,} documents changed meanwhile, such as {name!r}. Search again."
         )
-    return Embeddings(ids, rows, stored.shards, stored.counts, stored.dim)
+    return Embeddings(ids, rows, paths)
 
 
 def embed_part(
@@ -135,29 +132,17 @@ def _positions(hashes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return np.where(hashes[order[at]] == wanted, order[at], -1)
 
 
-class _Stored(NamedTuple):
-    """The index of a folder's vectors, whose rows are counted through all shards."""
-
-    shards: list[Path]
-    counts: list[int]
-    dim: int
-    keys: np.ndarray
-    """Keys of the rows, 16 bytes, shape (n,)."""
-
-
-def _read_stored(folder: Path) -> _Stored:
-    """Read the index of a folder's vectors, which are verified; damaged shards are removed."""
+def _read_stored(folder: Path) -> tuple[list[Path], np.ndarray]:
+    """Returns a folder's shards, and the keys of their rows, 16 bytes, shape (n,). Vectors are
+    verified; damaged shards are removed.
+    """
     paths: list[Path] = []
-    counts: list[int] = []
     keys = bytearray()
-    dim = 0
     for path in shards.list_shards(folder):
         if (index := shards.read_index(path)) is not None:
             paths.append(path)
-            counts.append(len(index["doc_ids"]))
             keys += b"".join(map(_key, index["doc_ids"], index["versions"]))
-            dim = index["dim"]
-    return _Stored(paths, counts, dim, np.frombuffer(keys, "S16"))
+    return paths, np.frombuffer(keys, "S16")
 
 
 def _embed(
@@ -166,8 +151,10 @@ def _embed(
     keys: np.ndarray,
     root: Path | str,
     part: ShardPart,
-) -> _Stored:
-    """Embed the documents of a part that have no vector; returns what is stored then."""
+) -> tuple[list[Path], np.ndarray]:
+    """Embed the documents of a part that have no vector; returns what is stored then, as
+    `_read_stored`.
+    """
     if not documents:
         raise VragError("the corpus is empty: nothing to embed. Check annotations and images.")
     folder = documents_folder(encoder, root)
@@ -176,10 +163,10 @@ def _embed(
     try:
         shards.write_manifest(embeddings_folder(encoder, root), encoder)
         stored = _read_stored(folder)
-        if (mine & (_positions(stored.keys, keys) < 0)).any():
+        if (mine & (_positions(stored[1], keys) < 0)).any():
             name = f".{part.number}-of-{part.of}.lock"
             with lock_folder(folder, "embedding", name=name):
-                missing = mine & (_positions(_read_stored(folder).keys, keys) < 0)
+                missing = mine & (_positions(_read_stored(folder)[1], keys) < 0)
                 new = int(missing.sum())
                 with progress(f"embedding with {encoder.name}", new, "documents") as bar:
                     for some in batched(compress(documents, missing), SHARD):
@@ -191,7 +178,7 @@ def _embed(
             f" ({error.strerror or error}). Finished shards are kept."
         ) from error
     reused = int(mine.sum()) - new
-    logger.info(f"embeddings of {encoder.name}{part}: {reused:,} from disk, {new:,} new")
+    logger.info(f"embeddings of {encoder.name}: {reused:,} from disk, {new:,} new")
     return stored
 
 

@@ -58,8 +58,12 @@ def entity_hit_rate(
     """Returns the `hit_rate` of the query's entity among the entities of its hits. Names are
     compared without regard to case. Queries whose entity is unknown are absent.
     """
+
+    def relevance(pairs: Sequence[Pair]) -> list[bool]:
+        return [_shows_entity(entity_names, *pair) for pair in pairs]
+
     known = [query for query in queries if query.entity.strip()]
-    return hit_rate(run, known, corpus, _shows_entity(entity_names), cutoffs=cutoffs)
+    return hit_rate(run, known, corpus, relevance, cutoffs=cutoffs)
 
 
 def entity_coverage(
@@ -96,7 +100,8 @@ def threshold_curve(
     """
     by_id = {query.query_id: query for query in queries if query.entity.strip()}
     hits = run[run["query_id"].isin(by_id)]
-    correct = np.array(_shows_entity(entity_names)(_pairs(hits, by_id, corpus)), dtype=bool)
+    pairs = _pairs(hits, by_id, corpus)
+    correct = np.array([_shows_entity(entity_names, *pair) for pair in pairs], dtype=bool)
     if not correct.any():
         return pd.DataFrame(columns=_COLUMNS)
     scores = hits["score"].to_numpy(float)
@@ -127,13 +132,8 @@ def _pairs(
     return [(queries[query_id], corpus[doc_id]) for query_id, doc_id in ids]
 
 
-def _shows_entity(entity_names: EntityNames) -> Relevance:
-    def relevance(pairs: Sequence[Pair]) -> list[bool | None]:
-        return [
-            _plain(query.entity) in map(_plain, entity_names(document)) for query, document in pairs
-        ]
-
-    return relevance
+def _shows_entity(entity_names: EntityNames, query: Query, document: Document) -> bool:
+    return _plain(query.entity) in map(_plain, entity_names(document))
 
 
 def _plain(name: str) -> str:

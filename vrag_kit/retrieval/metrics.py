@@ -97,8 +97,7 @@ def shallow_queries(run: pd.DataFrame, qrels: Qrels) -> dict[str, int]:
     labelled = np.array([len(labels) for labels in qrels.values()], int)
     shallow = (found > 0) & (found < np.minimum(DEPTH, labelled))
     whole = shallow.any() and shallow.equals(found > 0)
-    counts: dict[str, int] = found[shallow | whole].to_dict()
-    return counts
+    return dict(found[shallow | whole])
 
 
 def truncated_depth(run: pd.DataFrame, qrels: Qrels) -> int | None:

@@ -41,11 +41,8 @@ def make_run(rows: Iterable[tuple[str, str, float]] | pd.DataFrame) -> pd.DataFr
     """Order (query_id, doc_id, score) rows into a run. Queries are in order of first appearance,
     ranks by score, ties by doc_id descending.
     """
-    frame = (
-        rows
-        if isinstance(rows, pd.DataFrame)
-        else pd.DataFrame(list(rows), columns=["query_id", "doc_id", "score"])
-    )
+    rows = rows if isinstance(rows, pd.DataFrame) else list(rows)
+    frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
     frame = frame.astype({"query_id": str, "doc_id": str, "score": float})
     position = pd.Series(pd.factorize(frame["query_id"])[0], index=frame.index)
     frame = frame.assign(_query=position).sort_values(
@@ -234,11 +231,7 @@ def external_run(name: str, path: Path, benchmark: Benchmark, k: int) -> pd.Data
     skipped = len(lines) - len(run)
     run = run[run["rank"] <= k].reset_index(drop=True)
     run.attrs[READ_FROM] = str(path.resolve())
-    depths = run["query_id"].value_counts()
-    logger.info(
-        f"run {name}: {len(parts):,} queries, {depths.min()} to {depths.max()} documents each;"
-        f" skipped {skipped:,} lines of other queries and of documents not to be searched"
-    )
+    logger.info(f"run {name}: skipped {skipped:,} lines of other queries and other documents")
     return run
 
 

@@ -234,7 +234,8 @@ def cached_service(service: SearchService, folder: Path | str) -> SearchService:
         known: dict[str, Sequence[tuple[DocId, float]]] = {}
         if path.exists():
             with _open_replies(path) as stored:
-                rows = [stored.execute(_FIND, (key,)).fetchone() for key in {*keys.values()}]
+                find = "SELECT key, hits FROM replies WHERE key = ?"
+                rows = [stored.execute(find, (key,)).fetchone() for key in {*keys.values()}]
             known = {key: json.loads(hits) for key, hits in filter(None, rows)}
         by_key = {keys[query.query_id]: query for query in queries}
         new = {key: query for key, query in by_key.items() if key not in known}
@@ -259,9 +260,6 @@ def cached_service(service: SearchService, folder: Path | str) -> SearchService:
         return make_run(rows)
 
     return replace(service, ranker=rank)
-
-
-_FIND = "SELECT key, hits FROM replies WHERE key = ?"
 
 
 def _reply_key(service: SearchService, query: Query, k: int) -> str:
@@ -355,14 +353,11 @@ def annotated_region(query: Query) -> list[Box]:
     """Returns the annotated region of a query's image, or an empty list if there is none. It is
     `region` in the metadata: left, upper, right, lower in pixels of an image of `image_size`, by
     default the image's own size.
-
     """
     region = query.metadata.get("region")
-    if not region:
+    if not region or query.image is None:
         return []
-    size = query.metadata.get("image_size") or ()
-    if not size and query.image is not None:
-        size = query.image.open().size
+    size = query.metadata.get("image_size") or query.image.open().size
     pixels = zip(region, (*size, *size), strict=True)
     return [tuple(float(edge) / side for edge, side in pixels)]
 

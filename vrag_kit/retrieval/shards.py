@@ -118,8 +118,7 @@ def read_index(shard: Path) -> Json | None:
     """
     try:
         _verify(shard, _file_versions(shard))
-        index: Json = unpack(shard.with_suffix(INDEX).read_bytes())
-        return index
+        return dict(unpack(shard.with_suffix(INDEX).read_bytes()))
     except (ValueError, zlib.error, FileNotFoundError) as error:
         logger.info(f"{shard}.npy: damaged shard ({error}), removed to embed it again")
         for suffix in (INDEX, ".npy"):
@@ -156,24 +155,18 @@ def _verify(shard: Path, file_versions: object) -> None:
 class Embeddings:
     """Vectors of a corpus, read on demand; only ids and the rows of vectors are in memory."""
 
-    def __init__(
-        self,
-        ids: StringIndex,
-        rows: np.ndarray,
-        shards: Sequence[Path],
-        counts: Sequence[int],
-        dim: int,
-    ) -> None:
+    def __init__(self, ids: StringIndex, rows: np.ndarray, shards: Sequence[Path]) -> None:
         """`ids` are in corpus order, `rows`, int64, shape (n,), those of their vectors. Rows are
-        counted through all `shards`, paths without suffixes, which have `counts` rows each, of
-        `dim` components.
+        counted through all `shards`, paths without suffixes. Raises `VragError` for a file that
+        cannot be read.
         """
         self.ids = ids
-        self.dim = dim
         self._rows = rows
         self._shards = shards
-        self._starts = np.cumsum([0, *counts])
         self._open = lru_cache(_OPEN)(self._open_shard)
+        shapes = [self._open(number).shape for number in range(len(shards))]
+        self.dim = shapes[-1][1]
+        self._starts = np.cumsum([0, *(rows for rows, _ in shapes)])
 
     def __len__(self) -> int:
         return len(self.ids)

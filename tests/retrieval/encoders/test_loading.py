@@ -77,7 +77,7 @@ def test_the_fingerprint_is_that_of_the_files_and_known_before_weights_are_read(
     family: str, load: Load, copy_retriever: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded, folder = load(family), copy_retriever(family)
-    monkeypatch.setattr(checkpoint_module, "_load", lambda _: pytest.fail("weights are read"))
+    monkeypatch.setattr(checkpoint_module, "check_device", lambda _: pytest.fail("it is read"))
     opened = open_encoder(entry(folder.parent, family))
     for name in ("name", "fingerprint", "document_key", "modalities", "prompts", "normalized"):
         assert getattr(opened, name) == getattr(loaded, name)

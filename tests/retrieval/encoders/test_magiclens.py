@@ -83,5 +83,3 @@ def test_a_head_on_another_base_with_other_weights_or_options_is_refused(
     refused(load, "size mismatch for layers.0.widen")
     tiny_retrievers.edit_json(config, hidden="40")
     refused(load, "hidden: found '40'")
-    tiny_retrievers.edit_json(config, hidden=40, base=None)
-    refused(load, "base is None")

@@ -20,8 +20,6 @@ from vrag_kit.retrieval.encoders.base import (
 )
 from vrag_kit.types import Document, Query
 
-_NEEDED = ("encode_queries", "encode_documents")
-
 
 class CustomEncoder(Protocol):
     """The interface of a custom retriever class; documents are ranked by dot product.
@@ -116,5 +114,6 @@ def load_custom_encoder(
     """Returns the encoder of a custom class or object; None for the entry of a checkpoint. A class
     with a parameter `device` receives it. Raises as `load_custom` does.
     """
-    own = load_custom(entry, "retriever", _NEEDED, offered={"device": device})
+    needed = ("encode_queries", "encode_documents")
+    own = load_custom(entry, "retriever", needed, offered={"device": device})
     return None if own is None else CustomEncoderAdapter(own.require_fingerprint("retriever"))

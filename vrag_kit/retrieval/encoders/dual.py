@@ -68,13 +68,11 @@ class DualModel(ABC):
         total: dict[int, np.ndarray] = {}
         texts = {i: each.text for i, each in enumerate(prepared) if each.text is not None}
         images = {i: each.pixels for i, each in enumerate(prepared) if each.pixels is not None}
-        if texts:
-            rows = normalize_rows(self.text_features(list(texts.values())))
-            total = dict(zip(texts, rows, strict=True))
-        if images:
-            rows = normalize_rows(self.image_features(list(images.values())))
-            for place, row in zip(images, rows, strict=True):
-                total[place] = _unit(total[place] + row) if place in total else row
+        for inputs, features in ((texts, self.text_features), (images, self.image_features)):
+            if inputs:
+                rows = normalize_rows(features(list(inputs.values())))
+                for place, row in zip(inputs, rows, strict=True):
+                    total[place] = _unit(total[place] + row) if place in total else row
         return np.stack([total[place] for place in range(len(prepared))])
 
 

@@ -196,7 +196,7 @@ def _resolve(entry: object) -> Checkpoint:
     settings = read_settings(family.options, {**stated, **given}, owner)
     options = settings.model_dump()
     if folders:
-        folders += _second(owner, folders[0], family.base, options.pop("documents", None))
+        folders += _second(folders[0], family.base, options.pop("documents", None))
     fields = family.options.model_fields
     modalities = InputModalities(
         query=options.pop("query"),
@@ -264,7 +264,7 @@ def _family(owner: str, folder: Path, given: Options, *, on_hub: bool) -> str:
     return "vlm" if type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING else "text"
 
 
-def _second(owner: str, folder: Path, base_in: tuple[str, str], documents: object) -> list[Path]:
+def _second(folder: Path, base_in: tuple[str, str], documents: object) -> list[Path]:
     """Returns the folder of a second checkpoint that belongs to the first, if there is one: the
     encoder of `documents`, or the base that a file and key name.
     """
@@ -275,11 +275,7 @@ def _second(owner: str, folder: Path, base_in: tuple[str, str], documents: objec
     if not (folder / name).is_file():
         return []
     stated = _read_json(folder / name)
-    base = stated.get(key)
-    if not isinstance(base, str):
-        raise VragError(
-            f"{owner} cannot be loaded: {folder / name}: {key} is {base!r}; expected a name."
-        )
+    base = stated[key]
     if not escapes_folder(base) and (folder / base).is_dir():
         return [folder / base]
     return [find_checkpoint(base, revision=stated.get("revision"))]

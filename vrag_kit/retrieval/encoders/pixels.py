@@ -40,8 +40,8 @@ def decode_rgb(data: bytes, where: str) -> torch.Tensor:
 def resize_for(
     image: torch.Tensor, size: tuple[int, int], mode: str, interpolation: str
 ) -> torch.Tensor:
-    """Resize a uint8 image to `size` (height, width) as open_clip does: "shortest" side and centre
-    crop, or "squash".
+    """Resize a uint8 image to `size` (height, width) as open_clip does: "squash", or "shortest"
+    side and centre crop, for square sizes.
 
     Returns uint8, shape (3, *size).
     """
@@ -49,15 +49,7 @@ def resize_for(
     if mode == "squash":
         squashed: torch.Tensor = pixels_of.resize(image, list(size), how, antialias=True)
         return squashed
-    height, width = image.shape[-2:]
-    if size[0] == size[1]:
-        tall = size[0] if height <= width else int(size[0] * height / width)
-        wide = size[1] if width <= height else int(size[1] * width / height)
-    else:
-        scale = max(size[0] / height, size[1] / width)
-        tall = round(height * scale)
-        wide = round(width * scale)
-    resized = pixels_of.resize(image, [tall, wide], how, antialias=True)
+    resized = pixels_of.resize(image, [size[0]], how, antialias=True)
     cropped: torch.Tensor = pixels_of.center_crop(resized, list(size))
     return cropped
 

@@ -92,11 +92,6 @@ class Vista(nn.Module):
         self.tower = _tower(width, sizes)
         self.project = nn.Linear(width, width)
 
-    @property
-    def n_patches(self) -> int:
-        """Number of tokens of an image."""
-        return int(self.tower.patch_embed.num_patches)
-
     def forward(self, pixels: torch.Tensor | None, ids: torch.Tensor) -> torch.Tensor:
         """Returns the first token's states, (n, width), for `pixels` (n, 3, side, side) or None.
         `ids` (n, length) include their first and last special tokens, all of one length.
@@ -206,7 +201,7 @@ class VistaModel:
         """(1, length): cut where positions end, of which an image takes its part."""
         longest = max_text_tokens(self._tokenizer, self._model.text.config)
         if has_image:
-            longest -= self._model.n_patches
+            longest -= self._model.tower.patch_embed.num_patches
         tokens = self._tokenizer([text], truncation=True, max_length=longest, return_tensors="pt")
         ids: torch.Tensor = tokens["input_ids"].to(self._device)
         return ids
