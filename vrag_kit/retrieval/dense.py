@@ -87,30 +87,31 @@ def _candidates(
     found = [pool] * len(vectors)
     left = np.arange(len(vectors))
     width = k + MARGIN
+    order = known.in_disk_order(pool)
     while len(left) and width < len(pool):
-        products, positions, longest = _top_products(vectors[left], known, width, pool)
+        heap, longest = _top_products(vectors[left], known, width, order)
         # Two float32 sums of d products differ by at most d * epsilon times both lengths (Higham
         # 2002, Accuracy and Stability of Numerical Algorithms, section 3.1); this is twice that.
         lengths = np.linalg.norm(vectors[left], axis=1)
         error = 2 * vectors.shape[1] * np.finfo(np.float32).eps * lengths * longest
-        bounds = products[:, k - 1] - 2 * error
-        settled = products[:, -1] < bounds
+        bounds = heap.D[:, k - 1] - 2 * error
+        settled = heap.D[:, -1] < bounds
         for row in np.flatnonzero(settled):
-            found[left[row]] = positions[row, products[row] >= bounds[row]]
+            found[left[row]] = order[heap.I[row, heap.D[row] >= bounds[row]]]
         left = left[~settled]
         width *= 8
     return found
 
 
 def _top_products(
-    vectors: np.ndarray, known: Embeddings, width: int, pool: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Returns the largest matrix products of each query, descending, float32, shape (queries,
-    width), their positions, and the largest length of a document's vector.
+    vectors: np.ndarray, known: Embeddings, width: int, order: np.ndarray
+) -> tuple[Any, float]:
+    """Returns FAISS's heap of the largest matrix products of each query, descending: `D`, float32,
+    and `I`, their places in `order`, shape (queries, width); and the largest length of a document's
+    vector.
     """
     faiss = _faiss()
     heap = faiss.ResultHeap(len(vectors), width, keep_max=True)
-    order = known.in_disk_order(pool)
     longest = 0.0
     for start in range(0, len(order), DOCUMENTS):
         rows = known.rows(order[start : start + DOCUMENTS])
@@ -119,7 +120,7 @@ def _top_products(
             products = vectors[first : first + QUERIES] @ rows.T
             heap.heaps.addn(len(rows), faiss.swig_ptr(products), start, first, len(products))
     heap.finalize()
-    return heap.D, order[heap.I], longest
+    return heap, longest
 
 
 def top_inner_products(

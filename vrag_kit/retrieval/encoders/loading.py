@@ -226,11 +226,11 @@ def _authors_options(spec: str, query: str) -> Options:
 
 def _is_open_clip_name(spec: str) -> bool:
     """Whether `spec` is "<model>/<tag>" of a model whose configuration comes with open_clip."""
-    model, _, tag = spec.partition("/")
+    parts = spec.split("/")
     # found without importing open_clip, which takes seconds
     package = str(getattr(find_spec("open_clip"), "origin", ""))
-    known = Path(package).with_name("model_configs") / f"{model}.json"
-    return "/" not in tag and known.is_file() and not project_path(spec).is_dir()
+    known = Path(package).with_name("model_configs") / f"{parts[0]}.json"
+    return len(parts) == 2 and known.is_file() and not project_path(spec).is_dir()
 
 
 def _family(owner: str, folder: Path, given: Options, *, on_hub: bool) -> str:
