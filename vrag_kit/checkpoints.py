@@ -33,8 +33,6 @@ LibraryObject = Any
 loads it. These classes share no base type.
 """
 
-DTYPES = ("auto", "float32", "float16", "bfloat16")
-"""Data types of weights; "auto" is the checkpoint's own."""
 FILE_KINDS = ("*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.py")
 """Glob patterns of a checkpoint's files. Weights in other formats (.bin, .pth) can run code when
 they are loaded, and are never fetched.

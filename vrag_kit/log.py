@@ -106,9 +106,11 @@ def failed_calls(place: Path, kind: str) -> dict[str, str]:
     verdicts some failed (`kind` is "model" or "judge"). Each maps to the counts, the first reason,
     and how to repeat the calls.
     """
-    by_name: dict[str, list[dict[str, Any]]] = {}
-    for record in filter(lambda record: kind in record, _records(place)):
-        by_name.setdefault(record[kind], []).append(record)
+    by_name: dict[str, list[dict[str, Any]]] = {}  # Any: as JSON holds
+    lines = place.read_text(encoding="utf-8").splitlines() if place.is_file() else []
+    for record in map(json.loads, lines):
+        if kind in record:
+            by_name.setdefault(record[kind], []).append(record)
     found = {}
     for name, records in by_name.items():
         calls = sum(record[_CALLS[kind]] for record in records)
@@ -120,11 +122,6 @@ def failed_calls(place: Path, kind: str) -> dict[str, str]:
             words = f"as by {first['example']}. {first['again']}"
             found[name] = f"{failed:,} of {calls:,} times, {words}"
     return found
-
-
-def _records(place: Path) -> Iterator[dict[str, Any]]:  # Any: as JSON holds
-    lines = place.read_text(encoding="utf-8").splitlines() if place.is_file() else []
-    yield from map(json.loads, lines)
 
 
 def progress(label: str, total: int, unit: str, *, start: int = 0) -> tqdm:

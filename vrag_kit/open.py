@@ -43,13 +43,6 @@ class SpeciesImages:
     articles: Path | None
 
 
-def data_title(source: Source) -> str:
-    """What data are called in titles; nothing is opened."""
-    if isinstance(source, Mapping):
-        return str(source.get("name", ""))
-    return _TITLES.get(source, source)
-
-
 def open_benchmark(data: Source) -> Benchmark:
     """The questions and photographs of a drawn edition, or of {"annotations": a
     Visual-RAG file, "image_root": the folder of species folders, "name": for titles}.

@@ -58,9 +58,6 @@ class LazyMapping(Mapping[str, Value]):
     def __reduce__(self) -> tuple[object, ...]:
         return LazyMapping, (self._names, self._make)
 
-    def __repr__(self) -> str:
-        return f"LazyMapping({len(self):,} values)"
-
 
 class LazyImage(Protocol):
     """An image that is read only when it is needed."""
