@@ -67,8 +67,7 @@ def search_all(
     runs: dict[str, pd.DataFrame] = {}
     for entry in retrievers:
         if (file := find_run_file(entry)) is not None:
-            name, path = file
-            run = external_run(name, path, benchmark, k)
+            name, run = file[0], external_run(*file, benchmark, k)
         else:
             planned = PlannedEmbedding(entry, benchmark.corpus.values(), cache_dir, device)
             name, run = _search(benchmark, planned, k)

@@ -228,10 +228,10 @@ def external_run(name: str, path: Path, benchmark: Benchmark, k: int) -> pd.Data
             )
         parts.append(part)
     run = make_run(pd.concat(parts))
-    skipped = len(lines) - len(run)
+    skipped = f"{len(lines) - len(run):,} lines of other queries and other documents"
+    logger.info(f"run {name}: skipped {skipped}")
     run = run[run["rank"] <= k].reset_index(drop=True)
     run.attrs[READ_FROM] = str(path.resolve())
-    logger.info(f"run {name}: skipped {skipped:,} lines of other queries and other documents")
     return run
 
 

@@ -164,7 +164,7 @@ class Embeddings:
         self._rows = rows
         self._shards = shards
         self._open = lru_cache(_OPEN)(self._open_shard)
-        shapes = [self._open(number).shape for number in range(len(shards))]
+        shapes = [self._open_shard(number).shape for number in range(len(shards))]
         self.dim = shapes[-1][1]
         self._starts = np.cumsum([0, *(rows for rows, _ in shapes)])
 

@@ -136,10 +136,9 @@ class InputModalities:
         wanted = {"both": ["image", "text"], "auto": [first]}.get(self.document, [self.document])
         has = {"image": document.image is not None, "text": bool((document.text or "").strip())}
         if missing := [part for part in wanted if not has[part]]:
-            raise VragError(
-                f"document {document.doc_id!r} has no {missing[0]}, which {encoder} encodes: its"
-                f" option `document` is {self.document!r}."
-            )
+            lacks = "image and no text" if self.document == "auto" else missing[0]
+            where = f"{encoder} encodes: its option `document` is {self.document!r}"
+            raise VragError(f"document {document.doc_id!r} has no {lacks}, which {where}.")
         return EncoderInput(
             document.text if "text" in wanted else None,
             document.image if "image" in wanted else None,

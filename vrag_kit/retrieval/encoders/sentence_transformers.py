@@ -31,8 +31,8 @@ class SentenceModel:
         encoder of documents.
 
         Raises `VragError` as `Checkpoint.read_model`, for a plain checkpoint without the option
-        `pooling`, and for prompts of a folder that do not end with "{text}", where the library puts
-        the text.
+        `pooling`, for prompts of a folder that do not end with "{text}", where the library puts the
+        text, and when `normalize` is false but the folder's own modules normalize.
         """
         pooling = checkpoint.options.get("pooling")
         if checkpoint.family == "text" and pooling is None:
@@ -72,7 +72,7 @@ load = SentenceModel
 def _read(checkpoint: Checkpoint, folder: Path, pooling: str | None) -> LibraryObject:
     """Returns a `SentenceTransformer`; `pooling` takes the place of all modules after the first."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     prompts = {} if pooling else checkpoint.prompts
     for side, prompt in prompts.items():
@@ -103,4 +103,6 @@ def _read(checkpoint: Checkpoint, folder: Path, pooling: str | None) -> LibraryO
             with checkpoint.reading():
                 load_model(kind, place, checkpoint.owner, names_only, unused=("pooler.",))
     check_weights(model, checkpoint.owner)
+    if not checkpoint.options["normalize"] and any(isinstance(each, Normalize) for each in model):
+        raise VragError(f"{checkpoint.owner}: normalize is false; its modules make unit length.")
     return model.eval()
