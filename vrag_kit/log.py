@@ -124,13 +124,17 @@ def failed_calls(place: Path, kind: str) -> dict[str, str]:
     return found
 
 
-def progress(label: str, total: int, unit: str, *, start: int = 0) -> tqdm:
-    """Create a progress bar of `total` units, `start` of them already done; close it at the end.
+def progress(
+    label: str, total: int, unit: str, *, start: int = 0, items: Iterable[Item] | None = None
+) -> tqdm[Item]:
+    """Create a progress bar of `total` units, `start` of them already done; close it at the end. It
+    yields the `items`, each one unit.
 
     It prints to standard output at intervals: a log gets few lines, and none for work that ends
     quickly.
     """
     return tqdm(
+        items,
         desc=label,
         total=total,
         unit=f" {unit}",
@@ -141,22 +145,9 @@ def progress(label: str, total: int, unit: str, *, start: int = 0) -> tqdm:
     )
 
 
-def track(
-    items: Iterable[Item],
-    label: str,
-    total: int,
-    unit: str,
-    *,
-    size: int = 1,
-) -> Iterator[Item]:
-    """Yield `items` with a progress bar.
-
-    `total` counts units; each item stands for `size` of them. The bar never exceeds `total`.
-    """
-    with progress(label, total, unit) as bar:
-        for item in items:
-            yield item
-            bar.update(min(size, total - bar.n))
+def track(items: Iterable[Item], label: str, total: int, unit: str) -> Iterator[Item]:
+    """Yield `items`, of which there are `total`, with a progress bar."""
+    yield from progress(label, total, unit, items=items)
 
 
 def format_duration(seconds: float) -> str:

@@ -132,7 +132,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
         new = [image for where, image in unique.items() if where not in infos]
         starts = range(0, len(new), _PER_WRITE)
         with ThreadPoolExecutor() as pool:
-            for start in track(starts, "reading images", len(new), "images", size=_PER_WRITE):
+            for start in track(starts, "reading images", len(starts), "batches of images"):
                 part = new[start : start + _PER_WRITE]
                 found = list(zip(part, pool.map(_image_info, part), strict=True))
                 values = [(each.where, each.stamp, info.pixels, *info.size) for each, info in found]
