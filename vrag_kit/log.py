@@ -133,16 +133,8 @@ def progress(
     It prints to standard output at intervals: a log gets few lines, and none for work that ends
     quickly.
     """
-    return tqdm(
-        items,
-        desc=label,
-        total=total,
-        unit=f" {unit}",
-        initial=start,
-        mininterval=PAUSE,
-        delay=PAUSE,
-        file=sys.stdout,
-    )
+    every = {"mininterval": PAUSE, "delay": PAUSE}
+    return tqdm(items, label, total, unit=f" {unit}", initial=start, file=sys.stdout, **every)
 
 
 def track(items: Iterable[Item], label: str, total: int, unit: str) -> Iterator[Item]:
