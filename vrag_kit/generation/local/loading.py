@@ -83,8 +83,13 @@ def open_checkpoint(spec: str, options: LocalOptions, device: str) -> Checkpoint
 
 
 def read_json(path: Path) -> Json:
-    """Return a JSON file of a checkpoint; empty if there is no such file."""
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+    """Return a JSON file of a checkpoint; empty if there is no such file. Raises `VragError` for
+    one that holds no JSON object.
+    """
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+    except (ValueError, TypeError) as error:
+        raise VragError(f"{path}: no JSON object ({error}); fetch it anew.") from error
 
 
 def load_processor(checkpoint: Checkpoint) -> tuple[LibraryObject, LibraryObject]:

@@ -47,9 +47,10 @@ def strata_with_n(table: pd.DataFrame) -> dict[str, str]:
     names = {}
     for stratum, part in table.groupby("stratum", sort=False):
         sizes = part.groupby("dataset", sort=False)["n"].max()
-        each = ", ".join(f"{n} in {dataset}" for dataset, n in sizes.items())
-        same = f"{sizes.iloc[0]}" + " in each data set" * (len(sizes) > 1)
-        names[str(stratum)] = f"{stratum} (n = {same if sizes.nunique() == 1 else each})"
+        counts = ", ".join(f"{n} in {dataset}" for dataset, n in sizes.items())
+        if len(sizes) > 1 and sizes.nunique() == 1:
+            counts = f"{sizes.iloc[0]} in each data set"
+        names[str(stratum)] = f"{stratum} (n = {counts})"
     return names
 
 
