@@ -114,3 +114,10 @@ def test_accuracy_and_differences_are_mixed_alike() -> None:
     assert row["value"] == pytest.approx(0.75 / 3)  # a: one of three; b: none of two
     assert row[["n", "n_failed"]].tolist() == [5, 1]
     assert row["ci_low"] < 0 < row["ci_high"]
+
+
+def test_a_failed_answer_is_left_out_of_the_mean_and_counted() -> None:
+    judged = judged_arms({("m", "top_k", 1): [1.0, math.nan, 0.5]})
+    (row,) = mean_scores(judged).query("metric == 'accuracy'").itertuples()
+    assert (row.value, row.n, row.n_failed) == (0.75, 2, 1)
+    assert per_query(judged)["value"].isna().tolist() == [False, True, False]

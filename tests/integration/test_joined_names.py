@@ -27,7 +27,8 @@ CHECKED = {
     "fetching/extract.py": {"name"},  # by is_image_name
     "fetching/image_folder.py": {"name"},  # likewise
     "files.py": {"name"},  # `safe_join` itself
-    "retrieval/encoders/loading.py": {"base", "name"},  # by `escapes_folder`; else a name
+    # by `escapes_folder`; a name; the part of a name before its slash
+    "retrieval/encoders/loading.py": {"base", "name", "f'{parts[0]}.json'"},
 }
 """Module → names out of data that were checked before."""
 OURS = {

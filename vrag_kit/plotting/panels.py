@@ -159,10 +159,7 @@ def line_plot(
     places = np.log(ticks) if log else np.asarray(ticks, float)
     room = width / (2 if len(axes) == 4 else min(3, len(axes))) - 0.6
     labels_below = _tick_labels(ticks, places, room)
-    series = {key: _of_series(table, color, style, key).dropna(subset="value") for key in looks}
     apart = 0.06 * (np.ptp(places) or 1.0) / room * ("ci_low" in table)  # 0.06 inches
-    drawn_at = {key: set(line[x]) for key, line in series.items()}
-    shifts = _side_by_side(drawn_at, ticks, places, apart)
     for name, axis in axes.items():
         mine = _in_panel(table, panels, name)
         shown = _in_panel(reported, panels, name)
@@ -173,8 +170,11 @@ def line_plot(
             end = line.iloc[-1]
             if end.get("label"):
                 labels.append((float(end["value"]), str(end["label"]), float(end[x])))
+        series = {key: _of_series(mine, color, style, key).sort_values(x) for key in looks}
+        drawn_at = {key: set(line.dropna(subset="value")[x]) for key, line in series.items()}
+        shifts = _side_by_side(drawn_at, ticks, places, apart)
         for values, look in looks.items():
-            line = _of_series(mine, color, style, values).sort_values(x)
+            line = series[values]
             at = line[x].to_numpy(float)
             shift = np.array([shifts.get((values, each), 0.0) for each in line[x]])
             draw_interval(axis, at * np.exp(shift) if log else at + shift, line, look)

@@ -55,13 +55,13 @@ def test_a_call_to_gpt_hangs_without_a_key_and_takes_bare_letters_only() -> None
 
 
 def test_only_the_correct_letter_scores_and_the_marks_name_the_rule() -> None:
-    table = judged("B", "b) toad", "Answer: C", "A or B", "I cannot tell.", "a lily")
+    table = judged("B", "b) toad", "Answer: C", "B or C", "I cannot tell.", "a lily")
     assert table["score"].tolist() == [1, 1, 0, 0, 0, 0]
     assert table["marks"].tolist() == [
         *("whole answer", "leading letter", "tagged", "ambiguous, letter in text"),
         *("abstention, declined", "unparsed"),
     ]
-    assert table["verdict"][3] == "ambiguous A, B (letter in text)"
+    assert table["verdict"][3] == "ambiguous B, C (letter in text)"
     assert table["abstained"].tolist() == [0, 0, 0, 0, 1, 0]
 
 

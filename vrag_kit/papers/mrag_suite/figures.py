@@ -103,9 +103,10 @@ def statistics_figure(statistics: pd.DataFrame) -> Figure:
     axes[0].invert_yaxis()
     sizes = statistics.loc[statistics["metric"] == "n_full", "value"]
     title = f"A data set holds {sizes.min():,.0f} to {sizes.max():,.0f} questions"
-    caption = "Widths are means over gold images, lengths over questions; n is in the table."
+    caption = "Widths are means over gold images, lengths over questions."
     handles = [_key("these data sets", MODEL[0])]
     handles.append(_key("reported (Table 1, the paper's data)", REPORTED, "D"))
+    handles[-1].set_fillstyle("none")
     set_caption(figure, title, caption, handles)
     return figure
 
@@ -140,8 +141,9 @@ def checked_answer(benchmark: Benchmark, answer: pd.Series) -> tuple[Figure, pd.
     right = (table["verdict"] == table["true_label"]).sum()
     title = f"the checker is right in {right} of {len(table)} verdicts on one answer"
     caption = f"""{answer["dataset"]}, model {answer["model"]}. Question: “{query.text}” Answer:
-    “{answer["answer"]}” Reference answer: “{reference}” Frames: blue if the reference answer or the
-    document entails the claim, red if it contradicts it. The true label follows from the species
+    “{answer["answer"]}” Reference answer: “{reference}” Frames: the checker's verdict, blue if the
+    reference answer or the document entails the claim, red if it contradicts it; in brackets the
+    true label of a wrong verdict. The true label follows from the species
     shown; a document about another species is neutral."""
     figure = image_grid(rows, height=1.2, title=title, caption=caption)
     return figure, table.assign(**answer[["dataset", "query_id", "model", "setting"]])

@@ -133,7 +133,7 @@ def correction_note(differences: pd.DataFrame, row: pd.Series) -> str:
     over = [name for name in REPEATS if name in family and family[name].nunique() > 1]
     words = " and ".join(_REPEATED.get(name, name) for name in over)
     tests = f"{len(family)} test{'s' * (len(family) != 1)}" + f" ({words})" * bool(over)
-    words = f" Correction of the title's p: Holm's, over {tests}; intervals are not corrected."
+    words = f" Correction of the title's test: Holm's, over {tests}; intervals are not corrected."
     return words * bool(len(family))
 
 
