@@ -25,7 +25,6 @@ from vrag_kit.plotting.style import (
     MARKERS,
     PAGE,
     REPORTED,
-    SETTING,
     SMALL,
     count_label,
     display_name,
@@ -141,8 +140,8 @@ def line_plot(
     """Draws means over the number `x`: a panel for each value of `panels` (at most six, all on the
     same axes), a colour for each of `color`, a line style and marker for each of `style`.
 
-    `levels` are means without a place on the x axis, such as zero-shot: horizontal lines with
-    bands, named at the right (by a column `level`, else by `color`). They and `reported` (a
+    `levels` are means without a place on the x axis, such as a bound: dashed horizontal lines,
+    named at the right (by a column `level`, else by `color`). They and `reported` (a
     paper's means, thin grey lines, one for each value of `color`) are drawn in the panel that they
     name, or in all if they have no column `panels`; a panel may have reported lines alone. A column
     `label` of `reported` names the lines that it has a text for, at the right. `limits` are of the
@@ -158,12 +157,15 @@ def line_plot(
     ticks = sorted({*table[x], *(() if reported is None else reported[x])})
     places = np.log(ticks) if log else np.asarray(ticks, float)
     room = width / (2 if len(axes) == 4 else min(3, len(axes))) - 0.6
-    labels_below = _tick_labels(ticks, places, room)
     apart = 0.06 * (np.ptp(places) or 1.0) / room * ("ci_low" in table)  # 0.06 inches
     for name, axis in axes.items():
         mine = _in_panel(table, panels, name)
         shown = _in_panel(reported, panels, name)
-        labels = _draw_levels(axis, _in_panel(levels, panels, name), color, looks, names)
+        labels: list[tuple[float, str, float]] = []
+        for row in _in_panel(levels, panels, name).to_dict("records"):
+            axis.axhline(row["value"], color=DARK, linewidth=1, linestyle="--", zorder=1)
+            label = display_name(row.get("level", row[color]), names)
+            labels.append((float(row["value"]), label, np.nan))
         for _, line in shown.groupby(color, sort=False) if len(shown) else ():
             line = line.sort_values(x)
             axis.plot(line[x], line["value"], color=REPORTED, linewidth=0.8, zorder=1)
@@ -173,14 +175,13 @@ def line_plot(
         series = {key: _of_series(mine, color, style, key).sort_values(x) for key in looks}
         drawn_at = {key: set(line.dropna(subset="value")[x]) for key, line in series.items()}
         shifts = _side_by_side(drawn_at, ticks, places, apart)
-        for values, look in looks.items():
-            line = series[values]
+        for values, line in series.items():
             at = line[x].to_numpy(float)
             shift = np.array([shifts.get((values, each), 0.0) for each in line[x]])
-            draw_interval(axis, at * np.exp(shift) if log else at + shift, line, look)
+            draw_interval(axis, at * np.exp(shift) if log else at + shift, line, looks[values])
         if log:
             axis.set_xscale("log")
-        axis.set_xticks(ticks, labels_below, minor=False)
+        axis.set_xticks(ticks, _tick_labels(ticks, places, room), minor=False)
         axis.minorticks_off()
         axis.grid(visible=False, axis="x")
         _write_at_right(axis, labels, ticks[-1])
@@ -194,7 +195,7 @@ def line_plot(
             axis.axhline(0, color=DARK, linewidth=0.8, zorder=1)
     if sum(_draw_beyond(axis, flat=False) for axis in axes.values()):
         caption += " Arrows: beyond the axis."
-    handles = _handles(looks, names, reported) + interval_handles([table, levels])
+    handles = _handles(looks, names, reported) + interval_handles([table])
     set_caption(figure, title, _naming_model(caption, title, table), handles)
     return figure
 
@@ -226,8 +227,7 @@ def point_plot(
     figure, axes = _panels(table, panels, names, PAGE, height, unit)
     looks = _looks(table, color, style, names)
     places = {value: place for place, value in enumerate(_order(table, x, names))}
-    across = 2 if len(axes) == 4 else min(3, len(axes))
-    room = PAGE / across / len(places) - 0.1
+    room = PAGE / (2 if len(axes) == 4 else min(3, len(axes))) / len(places) - 0.1
     ticks = [fit(display_name(value, names), room, 7.5) for value in places]
     for name, axis in axes.items():
         mine, shown = _in_panel(table, panels, name), _in_panel(reported, panels, name)
@@ -433,29 +433,6 @@ def _tick_labels(ticks: Sequence[float], places: np.ndarray, inches: float) -> l
     for tick, gap in zip(ticks, gaps, strict=True):
         lower = gap < 0.17 and not labels[-1].startswith("\n")
         labels.append(f"\n{tick:g}" if lower else f"{tick:g}")
-    return labels
-
-
-def _draw_levels(
-    axis: Axes,
-    levels: pd.DataFrame,
-    color: str,
-    looks: Mapping[tuple[str, str], Series],
-    names: Names,
-) -> list[tuple[float, str, float]]:
-    """Draws horizontal lines with bands, dark where they belong to no series or setting. Returns
-    the height and name of each, and NaN: they end at the right of the axis.
-    """
-    colors = SETTING | {hue: look.color for (hue, _), look in looks.items()}
-    labels = []
-    for row in levels.to_dict("records"):
-        hue = colors.get(str(row[color]), DARK)
-        axis.axhline(row["value"], color=hue, linewidth=1, linestyle="--", zorder=1)
-        if "ci_low" in row:
-            axis.axhspan(row["ci_low"], row["ci_high"], color=hue, alpha=0.12, linewidth=0)
-        name = display_name(row.get("level", row[color]), names)
-        if name:
-            labels.append((float(row["value"]), name, np.nan))
     return labels
 
 

@@ -28,8 +28,7 @@ SMALL = 7.0
 """The size of the smallest text, in pt."""
 FEW = 15
 """Means of fewer cases have thin intervals."""
-DARK, GREY = "#3B3B3B", "#8A8A8A"
-LIGHT = "#D4D4D4"
+DARK, GREY, LIGHT = "#3B3B3B", "#8A8A8A", "#D4D4D4"
 REPORTED = "#8A8A8A"
 """A paper's numbers, drawn beside ours."""
 MODEL = (
