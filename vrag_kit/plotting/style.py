@@ -28,9 +28,9 @@ SMALL = 7.0
 """The size of the smallest text, in pt."""
 FEW = 15
 """Means of fewer cases have thin intervals."""
-DARK, GREY, LIGHT = "#3B3B3B", "#8A8A8A", "#D4D4D4"
-REPORTED = "#8A8A8A"
-"""A paper's numbers, drawn beside ours."""
+DARK, LIGHT = "#3B3B3B", "#D4D4D4"
+GREY = REPORTED = "#8A8A8A"
+"""`REPORTED`: a paper's numbers, drawn beside ours."""
 MODEL = (
     *("#1F6FB4", "#C8501E", "#4DAF7C", "#B8448E"),
     *("#F2C14E", "#8BD3F7", "#332288", "#661100"),
