@@ -38,20 +38,25 @@ from vrag_kit.benchmarks import (
     load_mrag_texts,
     load_page_benchmark,
     load_webqa,
+    read_species,
 )
+from vrag_kit.benchmarks.articles import read_articles
 from vrag_kit.benchmarks.datasets.chart_mrag import read_sentences
 from vrag_kit.benchmarks.datasets.crag_mm_index import (
     read_annotations,
     read_image_index,
     read_web_index,
 )
+from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.benchmarks.sources import read_document_texts
 from vrag_kit.building.annotations import read_votes
 from vrag_kit.building.questions import read_questions
-from vrag_kit.building.species import SpeciesFolder
+from vrag_kit.building.species import SpeciesFolder, read_species_folders
 from vrag_kit.claims.human_labels import read_annotator_labels
 from vrag_kit.errors import VragError
 from vrag_kit.generation import read_prompts, render
 from vrag_kit.judging import read_human_labels
+from vrag_kit.open import open_articles, open_benchmark, open_images, open_inat_corpus, open_webqa
 from vrag_kit.papers.mrag_bench.settings import no_rag
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.runner import cli
@@ -137,6 +142,31 @@ def collection(path: Path) -> object:
     return load_collection(json.loads(path.read_text(encoding="utf-8")))
 
 
+def species_folders(path: Path) -> object:
+    """Folders of species with empty files of these names."""
+    root = path.parent / "images"
+    for name in json.loads(path.read_text(encoding="utf-8")):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    return read_species_folders(root)
+
+
+OPENED: dict[str, Callable[..., object]] = {
+    "data": open_benchmark,
+    "second_corpus": lambda source: open_inat_corpus(source, FOUR),
+    "webqa": open_webqa,
+    "articles": lambda source: open_articles(source, Path("runs")),
+    "image_source": open_images,
+}
+"""Parameter → what opens its value."""
+
+
+def data_entry(path: Path) -> object:
+    """The value of one parameter that says where data are."""
+    ((parameter, source),) = json.loads(path.read_text(encoding="utf-8")).items()
+    return OPENED[parameter](source)
+
+
 LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "labels file": ("labels.csv", read_human_labels),
     "claim labels": ("labels.csv", lambda at: read_annotator_labels(at, only="me")),
@@ -151,6 +181,13 @@ LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "chart row": ("row.json", charts),
     "sentences": ("text_corpus.jsonl", read_sentences),
     "WebQA row": ("webqa.json", webqa),
+    "WebQA file": ("webqa.json", lambda at: load_webqa(at, None, questions="text")),
+    "texts of pages": ("ocr.jsonl", lambda at: read_document_texts(at, ["deck_a.jpg"], "Mine")),
+    "image": ("moth.png", lambda at: ImageFile(at).open()),
+    "article": ("runs/moth.txt", lambda at: [*read_articles(at.parent)[1]]),
+    "species list": ("categories.json", read_species),
+    "species folders": ("names.json", species_folders),
+    "data entry": ("entry.json", data_entry),
     "suite entry": ("suite.json", collection),
     "marks": ("marks.jsonl", read_annotations),
     "image index": ("entries.jsonl", lambda at: read_image_index(at.parent)),
