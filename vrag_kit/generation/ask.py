@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Event
 
-from vrag_kit.config import Hardware
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation.batching import QueryPrompt, make_batches
 from vrag_kit.generation.generators import Generator, Reply, iter_images
@@ -78,7 +78,7 @@ def ask_prompts(
     store: AnswerStore,
     *,
     owners: Sequence[str] | None = None,
-    hardware: Hardware | None = None,
+    at: Workspace | None = None,
     task: Task | None = None,
 ) -> list[Answer]:
     """Return the answer to each prompt, in order; equal prompts share one answer.
@@ -89,14 +89,14 @@ def ask_prompts(
     failed. Raises `VragError` when the estimate or the cost exceeds the model's max_cost, and when
     the model cannot be queried; answers received so far are kept.
     """
-    hardware, task = hardware or Hardware(), task or Task()
+    at, task = at or Workspace(), task or Task()
     began = time.monotonic()
     pictures = store.image_info(iter_images(prompts))
     ids = answer_ids(prompts, pictures, generator.fingerprint, generator.decoding, task.sample)
     owned = map(QueryPrompt, owners or [""] * len(ids), prompts)
     asked = dict(zip(ids, owned, strict=True))
     answers = store.read(list(asked))
-    failed = store.failures(asked) if hardware.retry_failures else {}
+    failed = store.failures(asked) if at.retry_failures else {}
     retry = {each: when for each, when in failed.items() if not _stands(answers[each], task)}
     todo = {each: owned for each, owned in asked.items() if each not in answers or each in retry}
     new = 0
@@ -104,7 +104,7 @@ def ask_prompts(
         if task.watch:
             task.watch([(asked[each].prompt, answers[each]) for each in asked if each not in todo])
         asker = _Asker(generator, store, todo, retry, pictures, task)
-        new = asker.ask_all(hardware.batch_size)
+        new = asker.ask_all(at.batch_size)
         answers |= store.read(list(todo))
     answers = {answer_id: _read(answer, task) for answer_id, answer in answers.items()}
     counts = {"from the store": len(asked) - new, "new": new}
