@@ -63,12 +63,15 @@ class Hardware(StrictModel):
     batch_size: Count = 16
     """Number of prompts per batch of a local model, or of parallel calls to an endpoint."""
     retry_failures: bool = False
-    """Whether failed calls are repeated; empty and truncated answers have not failed."""
+    """Whether failed calls are repeated. Empty and truncated answers have not failed; such replies of
+    a judge have.
+    """
 
 
 class Workspace(Hardware):
     """Where a notebook keeps what it computes, and the hardware that it uses. Relative folders
-    start at the project root. Nothing of it is part of a stored answer's key.
+    start at the project root. Nothing of it is part of a stored answer's key; device and batch size
+    may change the last bits of a number, and so rarely a word.
 
     Raises `VragError` for an unknown field, and for a value that does not fit.
     """

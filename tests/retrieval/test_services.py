@@ -30,7 +30,7 @@ from vrag_kit.retrieval import (
     text_service,
     with_regions,
 )
-from vrag_kit.retrieval.services import WHOLE, Crop
+from vrag_kit.retrieval.services import WHOLE_IMAGE, Crop
 from vrag_kit.types import Document, Query
 
 Make = Callable[[Small], SearchService]
@@ -263,7 +263,7 @@ LEFT, RIGHT = (0.0, 0.0, 0.4, 1.0), (100 / 160, 24 / 64, 1.0, 1.0)
 
 def test_a_document_has_its_best_score_over_the_crops(collage: Query, small: Small) -> None:
     service = of_images(small)
-    crops = [LEFT, RIGHT, WHOLE]
+    crops = [LEFT, RIGHT, WHOLE_IMAGE]
     alone = [with_regions(service, lambda query, box=box: [box]) for box in crops]
     scores = [each.search([collage], 4).set_index("doc_id")["score"] for each in alone]
     run = with_regions(service, lambda query: crops).search([collage], 4)
@@ -312,7 +312,7 @@ def test_a_margin_widens_a_region_on_each_side_as_far_as_the_image_goes(
     # 0.25 − 0.5 · 0.5 and 0.75 + 0.5 · 0.5 across; 0.5 − 0.5 · 0.25 and 0.75 + 0.5 · 0.25 down
     box, wide = (0.25, 0.5, 0.75, 0.75), (0.0, 0.375, 1.0, 0.875)
     low, cut = (0.0, 0.5, 0.5, 1.0), (0.0, 0.25, 0.75, 1.0)
-    for region, expected in [(box, wide), (low, cut), (WHOLE, WHOLE)]:
+    for region, expected in [(box, wide), (low, cut), (WHOLE_IMAGE, WHOLE_IMAGE)]:
         run = with_regions(service, lambda query, box=region: [box], margin=0.5)
         own = with_regions(service, lambda query, box=expected: [box])
         assert run.search([collage], 4).equals(own.search([collage], 4))

@@ -97,7 +97,7 @@ def ask_prompts(
     asked = dict(zip(ids, owned, strict=True))
     answers = store.read(list(asked))
     failed = store.failures(asked) if at.retry_failures else {}
-    retry = {each: when for each, when in failed.items() if not _stands(answers[each], task)}
+    retry = {each: when for each, when in failed.items() if not _has_reply(answers[each], task)}
     todo = {each: owned for each, owned in asked.items() if each not in answers or each in retry}
     new = 0
     if todo:
@@ -111,7 +111,9 @@ def ask_prompts(
     came = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "none"
     logger.info(f"{task.of(generator)}: {came}; {time.monotonic() - began:.0f} s")
     _report_failures(list(answers.values()), task)
-    lost = [each.failure for each in answers.values() if each.failure and not _stands(each, task)]
+    lost = [
+        each.failure for each in answers.values() if each.failure and not _has_reply(each, task)
+    ]
     record_calls("model", generator.name, len(answers), lost)
     return [answers[answer_id] for answer_id in ids]
 
@@ -189,7 +191,7 @@ class _Asker:
         new, noted = 0, False
         while missing := self.store.unanswered(list(self.todo), retry=self.retry):
             free = self.store.free(missing, retry=self.retry)
-            new += sum(self._ask(free[at : at + size]) for at in range(0, len(free), size))
+            new += sum(self._ask(free[first : first + size]) for first in range(0, len(free), size))
             if not free and not noted:
                 words = f"which is asking {len(missing):,} of these questions"
                 logger.info(f"waiting for another notebook or process, {words}")
@@ -223,7 +225,7 @@ def _at_once(
 
 def _read(answer: Answer, task: Task) -> Answer:
     """Return a stored answer with the fields that the task's parser finds in its text."""
-    if not _stands(answer, task):
+    if not _has_reply(answer, task):
         return answer
     read = task.read(answer.raw or "")
     if "unreadable" in read and answer.is_placeholder:
@@ -239,7 +241,7 @@ def _read(answer: Answer, task: Task) -> Answer:
     return replace(answer, fields=fields, failure=failure)
 
 
-def _stands(answer: Answer, task: Task) -> bool:
+def _has_reply(answer: Answer, task: Task) -> bool:
     """Whether the model replied, even badly; a failed call is no reply."""
     return answer.failure is None or (task.silence_counts and answer.status.is_answer)
 

@@ -102,9 +102,7 @@ class Generator(Protocol):
     decoding: Options
     """Decoding parameters as they are sent; part of an answer's key."""
     sent: Options
-    """Other data recorded with each answer and not part of its key: the endpoint, the order of
-    parts.
-    """
+    """Other data recorded with each answer, such as the endpoint."""
     deterministic: bool
     """Whether a repeated prompt gives the same text, so that samples would be copies."""
     batched: bool = True

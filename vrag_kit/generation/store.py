@@ -1,6 +1,6 @@
 """The answer store: one SQLite file in which every answer is generated and kept once.
 
-An answer's key is what determines it (`answer_ids`). Workers claim questions with a lease that they
+An answer's key is what determines it (`store_layout.answer_ids`). Workers claim questions with a lease that they
 renew. When a worker dies, another one takes over: at once on the same machine, elsewhere when the
 lease has expired. Failures are stored with their reason, and retried on request; a failure stays
 until its retry has an answer. Answers are parsed each time they are read, so that an improved

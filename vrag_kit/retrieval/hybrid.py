@@ -136,7 +136,8 @@ def search_by_modality(
     at: Workspace,
 ) -> Runs:
     """Searches the documents of each modality with its own retrievers, at most k results per query.
-    "fused" (`reciprocal_rank_fusion`) follows where a modality has several runs.
+    "fused" (`reciprocal_rank_fusion`) follows where a modality has several runs, with all of their
+    documents.
 
     `retrievers` maps a modality to what `search_all` takes, and "bm25", which searches passages,
     captions and page text. "bm25" is omitted where no document has text, and a modality where there

@@ -57,7 +57,7 @@ class SearchService:
 
     def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
         """Returns the best documents of each query as a run, at most k per query. Ties are ordered
-        by doc_id descending, also at the cutoff.
+        by doc_id descending; at the cutoff of a text search, by the id of the chunk.
 
         Empty for no query. Raises `VragError` for a query without the image that is searched.
         """
@@ -115,7 +115,7 @@ WORD_INDEXES: dict[str, Callable[[Iterable[str]], WordScores]] = {
     "words": tfidf_index,
 }
 """Lexical indexes, which need no model."""
-_RULE = 1
+_SERVICE_VERSION = 1
 """Version of a service's chunks and scores."""
 _CHUNK = "_chunk_"
 
@@ -193,7 +193,7 @@ def _index_service(
     images or chunks; it is called at the first search. `key` and `versions`, of each image or
     chunk, determine the results.
     """
-    digest = hashlib.sha256(json.dumps([_RULE, key]).encode())
+    digest = hashlib.sha256(json.dumps([_SERVICE_VERSION, key]).encode())
     for version in versions:
         digest.update(json.dumps(version).encode())
     document_of = document_of_chunk if modality == "text" else str
@@ -285,7 +285,7 @@ def _open_replies(path: Path) -> Iterator[sqlite3.Connection]:
 Box = tuple[float, ...]
 """Left, upper, right and lower edge, as fractions of the image's width and height."""
 Regions = Callable[[Query], Sequence[Box]]
-WHOLE = (0.0, 0.0, 1.0, 1.0)
+WHOLE_IMAGE = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,9 +332,11 @@ def with_regions(service: SearchService, regions: Regions, *, margin: float = 0.
         crops: list[Query] = []
         query_of: dict[str, str] = {}
         for query in queries:
-            for number, region in enumerate(regions(query) or [WHOLE]):
+            for number, region in enumerate(regions(query) or [WHOLE_IMAGE]):
                 box = _widened(region, margin)
-                image = Crop(query.image, box) if query.image and box != WHOLE else query.image
+                image = (
+                    Crop(query.image, box) if query.image and box != WHOLE_IMAGE else query.image
+                )
                 crops.append(replace(query, query_id=f"{query.query_id}#{number}", image=image))
                 query_of[crops[-1].query_id] = query.query_id
         run = service.search(crops, k)
