@@ -63,8 +63,8 @@ class Hardware(StrictModel):
     batch_size: Count = 16
     """Number of prompts per batch of a local model, or of parallel calls to an endpoint."""
     retry_failures: bool = False
-    """Whether failed calls are repeated. Empty and truncated answers have not failed; such replies of
-    a judge have.
+    """Whether failed calls are repeated. Empty and truncated answers have not failed; such replies
+    of a judge have.
     """
 
 

@@ -1,10 +1,10 @@
 """The answer store: one SQLite file in which every answer is generated and kept once.
 
-An answer's key is what determines it (`store_layout.answer_ids`). Workers claim questions with a lease that they
-renew. When a worker dies, another one takes over: at once on the same machine, elsewhere when the
-lease has expired. Failures are stored with their reason, and retried on request; a failure stays
-until its retry has an answer. Answers are parsed each time they are read, so that an improved
-parser also applies to old answers.
+An answer's key is what determines it (`store_layout.answer_ids`). Workers claim questions with a
+lease that they renew. When a worker dies, another one takes over: at once on the same machine,
+elsewhere when the lease has expired. Failures are stored with their reason, and retried on request;
+a failure stays until its retry has an answer. Answers are parsed each time they are read, so that
+an improved parser also applies to old answers.
 
 The journal is SQLite's default, not WAL, so that the file may lie on a network disk. That disk must
 support file locks, and the machines' clocks must agree to within a lease.
