@@ -14,11 +14,11 @@ import pytest
 from bs4 import BeautifulSoup
 from conftest import ROOT
 from factories import judged_arms
+from vrag_kit.papers.sources import DataSource
 
 from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.config import Workspace
-from vrag_kit.papers.sources import DataSource
-from vrag_kit.papers.statements import show_statements
+from vrag_kit.papers.statements import DataSource, show_statements
 from vrag_kit.papers.visual_rag.statements import save_checks
 from vrag_kit.plotting import style_table
 from vrag_kit.types import Benchmark

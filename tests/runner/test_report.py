@@ -14,9 +14,10 @@ import pytest
 from commands import said, vrag
 from factories import judged_arms
 from own_project import notebook
+from vrag_kit.papers.sources import DataSource
 
 from vrag_kit.config import Workspace
-from vrag_kit.papers.sources import DataSource
+from vrag_kit.papers.statements import DataSource
 from vrag_kit.papers.visual_rag.statements import STATEMENTS, save_checks
 from vrag_kit.runner.report import write_report
 

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from vrag_kit.analysis import expand_strata, load_results, paired_differences, per_query
 from vrag_kit.config import Workspace
 from vrag_kit.papers import visual_rag as paper
-from vrag_kit.papers.sources import SYNTHETIC, DataSource
-from vrag_kit.papers.statements import Statement, statements_table
+from vrag_kit.papers.statements import SYNTHETIC, DataSource, Statement, statements_table
 from vrag_kit.papers.visual_rag.gcue import gcue
 from vrag_kit.papers.visual_rag.published import PAPER_NAMES, PAPER_QUERIES
 from vrag_kit.papers.visual_rag.statements import (

@@ -18,9 +18,9 @@ from vrag_kit.papers.mrag_bench.results import (
     is_paper_data,
     settings_at_chance,
 )
-from vrag_kit.papers.sources import make_data_source
 from vrag_kit.papers.statements import (
     load_statements,
+    make_data_source,
     save_statement_checks,
     select_differences,
     show_statements,

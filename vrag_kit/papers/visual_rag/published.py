@@ -10,7 +10,7 @@ import pandas as pd
 
 from vrag_kit.analysis.report_tables import ci_cells, report_table
 from vrag_kit.papers.published import Filter, published
-from vrag_kit.papers.sources import NO_EDITION, OTHER_DATA, DataSource, make_data_source
+from vrag_kit.papers.statements import NO_EDITION, OTHER_DATA, DataSource, make_data_source
 from vrag_kit.papers.visual_rag.abstention import with_binomial_interval, with_uncertainty
 from vrag_kit.types import Benchmark
 

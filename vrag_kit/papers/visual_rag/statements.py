@@ -21,8 +21,8 @@ from vrag_kit.analysis.estimates import estimate
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.config import Workspace
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
-from vrag_kit.papers.sources import DataSource
 from vrag_kit.papers.statements import (
+    DataSource,
     Statement,
     load_statements,
     save_statement_checks,
