@@ -24,7 +24,7 @@ from vrag_kit.analysis import (
 from vrag_kit.errors import VragError
 from vrag_kit.judging.human_labels import LABEL_SCORES
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag.abstention import READINGS, expand_confusion
+from vrag_kit.papers.visual_rag.judge import READINGS, expand_confusion
 
 PAPER = expand_confusion(published("visual_rag", table=9))
 TABLE_9 = agreement(PAPER, READINGS).set_index(["label_mapping", "metric"])

@@ -14,7 +14,6 @@ import pytest
 from bs4 import BeautifulSoup
 from conftest import ROOT
 from factories import judged_arms
-from vrag_kit.papers.sources import DataSource
 
 from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.config import Workspace

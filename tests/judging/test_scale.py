@@ -15,7 +15,7 @@ from vrag_kit.analysis import (
 )
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale, judge_answers
-from vrag_kit.papers.visual_rag.error_budget import (
+from vrag_kit.papers.visual_rag.answers import (
     classify_answers,
     error_cases,
 )

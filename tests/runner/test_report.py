@@ -14,7 +14,6 @@ import pytest
 from commands import said, vrag
 from factories import judged_arms
 from own_project import notebook
-from vrag_kit.papers.sources import DataSource
 
 from vrag_kit.config import Workspace
 from vrag_kit.papers.statements import DataSource

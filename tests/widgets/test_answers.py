@@ -18,7 +18,7 @@ from vrag_kit.generation import (
     gt_clue,
     zero_shot,
 )
-from vrag_kit.papers.visual_rag.error_budget import error_cases
+from vrag_kit.papers.visual_rag.answers import error_cases
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark, Prompt
 from vrag_kit.widgets import answers_page, browse_answers

@@ -21,7 +21,7 @@ MARKUP = told_talks.MARKUP
 DATA = """
 from dataclasses import replace
 import pandas as pd
-from vrag_kit.papers.visual_rag.error_budget import error_cases
+from vrag_kit.papers.visual_rag.answers import error_cases
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import gt_clue
 from vrag_kit.widgets import browse_answers, multiple_choice_panel, label_answers

@@ -24,10 +24,8 @@ from vrag_kit.analysis.strata import ALL
 from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.papers.sources import DataSource
 from vrag_kit.plotting import forest_plot
 from vrag_kit.plotting.save_table import style_table
-from vrag_kit.tables import style_table
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 

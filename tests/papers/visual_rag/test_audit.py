@@ -20,8 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.papers.audit import audit_summary, audit_table, contradictions
-from vrag_kit.papers.visual_rag.audit import published_tables
-from vrag_kit.papers.visual_rag.ndcg_bound import GIVEN, ndcg_bound
+from vrag_kit.papers.visual_rag.audit import GIVEN, ndcg_bound, published_tables
 from vrag_kit.retrieval import evaluate, make_run, mean_metrics
 
 TABLES = published_tables()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from vrag_kit.papers.visual_rag.figures import correction_note, define, label_note
+from vrag_kit.papers.visual_rag.figures import correction_note, define
 
 
 def test_a_note_counts_the_tests_of_one_family() -> None:
@@ -15,8 +15,6 @@ def test_a_note_counts_the_tests_of_one_family() -> None:
     assert correction_note(table, table.iloc[3]) == ""
 
 
-def test_terms_and_annotators_are_named() -> None:
+def test_terms_are_defined() -> None:
     assert define("clue", strata=["other"]) == "Clue: an image that shows the answer."
     assert define(strata=["other"]) == ""
-    assert label_note("X", ["language model"]).endswith("by language model (not people).")
-    assert label_note("X", []) == "No answer of X has a label."

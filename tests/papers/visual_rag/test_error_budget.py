@@ -19,7 +19,6 @@ from vrag_kit.papers.visual_rag.error_budget import (
     NET,
     PARTS,
     error_budget,
-    error_cases,
     first_clue_rank,
 )
 from vrag_kit.retrieval import make_run
@@ -208,18 +207,3 @@ def test_all_panels_and_ks_are_about_the_same_questions() -> None:
         ("n", 1): 2,
         ("n", 3): 2,
     }
-
-
-def test_error_cases_are_the_answers_not_fully_correct_once_each_incorrect_ones_first() -> None:
-    rows = [("q0", 0.5), ("q1", 0.0), ("q2", 1.0), ("q1", 0.0), ("q1", 0.0), ("q0", np.nan)]
-    table = judged([(query_id, "gt_clue", 1, score) for query_id, score in rows])
-    table = table.assign(draw=range(6))
-    table.loc[4, ["answer", "abstained"]] = ["I don't know", 1.0]
-    cases = error_cases(table, benchmark(3))
-    assert cases[["query_id", "outcome", "draw"]].to_numpy().tolist() == [
-        ["q1", "incorrect", 1],
-        ["q1", "abstained", 4],
-        ["q0", "partially correct", 0],
-    ]
-    first = cases.loc[0, ["question", "references", "doc_ids"]].tolist()
-    assert first == ["What, q1?", "red | rose", ("q1-c",)]

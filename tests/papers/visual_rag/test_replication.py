@@ -18,8 +18,7 @@ from vrag_kit.analysis import column_means, mean_scores, to_percent
 from vrag_kit.benchmarks import load_inat_corpus, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag.abstention import with_uncertainty
-from vrag_kit.papers.visual_rag.published import EDITIONS, data_source
+from vrag_kit.papers.visual_rag.published import EDITIONS, data_source, reported
 from vrag_kit.papers.visual_rag.replication import (
     PAPER_RETRIEVERS,
     compare_retrieval_to_paper,
@@ -27,7 +26,7 @@ from vrag_kit.papers.visual_rag.replication import (
 )
 from vrag_kit.types import Benchmark
 
-NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", with_uncertainty(published("visual_rag", table=3))
+NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", reported(3)
 
 
 def judged(
@@ -158,7 +157,7 @@ def best_top_k(results: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([results[~found], best.assign(setting="rag_best")], ignore_index=True)
 
 
-SIX = with_uncertainty(published("visual_rag", table=6)).query("setting != 'text_rag'")
+SIX = reported(6).query("setting != 'text_rag'")
 
 
 @pytest.mark.slow
@@ -167,7 +166,7 @@ def test_published_rouge_equals_itself_and_differs_from_a_shifted_copy(
     shift: float, verdicts: set[str]
 ) -> None:
     """Of the paper's ROUGE of one model, as if every query had the published mean."""
-    paper = with_uncertainty(published("visual_rag", [14, 16], statistic=["avg", "single"]))
+    paper = reported([14, 16], statistic=["avg", "single"])
     paper, parts = paper[paper["model"] == "Qwen2.5VL"], []
     for row in paper.to_dict("records"):
         draws = 5 if row["setting"] in ("gt_clue", "one_in_k") else 1

@@ -1,4 +1,4 @@
-"""Figures of the benchmark (Figure 2), and of one question's way from a corpus to its scores."""
+"""The figure of one question's way from a corpus to its scores, and sentences of captions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
 from PIL import ImageOps
 
 from vrag_kit.analysis.comparisons import REPEATS
@@ -19,7 +18,6 @@ from vrag_kit.plotting.style import (
     DARK,
     EVIDENCE,
     GREY,
-    MODEL,
     SMALL,
     display_name,
     fit,
@@ -69,37 +67,6 @@ _GAP, _MIDDLE = 0.22, 1.75
 _THUMBNAIL = 0.25
 
 
-def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
-    """Draws Figure 2 of the paper and a histogram of clues per question, from the tables
-    `distribution` and `query_table` of a benchmark.
-    """
-    figure, (axes,) = new_figure(1, 3, height=2.4)
-    titles = {"organism": "Organism group", "question": "Question type"}
-    for axis, (facet, title) in zip(axes, titles.items(), strict=False):
-        part = shares[shares["facet"] == facet]
-        bars = axis.barh(part["label"], part["share"], color=MODEL[0], linewidth=0)
-        labels = [f" {row.share:.0f}\u00a0% ({row.n})" for row in part.itertuples()]
-        axis.bar_label(bars, labels, fontsize=SMALL)
-        axis.set(
-            title=title, xlim=(0, 1.4 * shares["share"].max()), xlabel="% of questions (number)"
-        )
-        axis.invert_yaxis()
-        axis.grid(visible=False)
-    clues = queries["clues"].to_numpy()
-    axes[2].hist(clues, bins=np.arange(0, clues.max() + 4, 3), color=MODEL[0])
-    axes[2].axvline(np.median(clues), color=DARK, linestyle="--", linewidth=1)
-    axes[2].margins(y=0.2)
-    at = (np.median(clues), 0.92)
-    axes[2].annotate(f" median {at[0]:g}", at, xycoords=axes[2].get_xaxis_transform())
-    axes[2].set(title="Clue images per question", xlabel="Clue images", ylabel="Questions")
-    axes[2].yaxis.set_major_locator(MaxNLocator(integer=True))
-    title = f"Half of the {len(queries)} questions have at most {np.median(clues):g} clue images"
-    caption = f"{queries['entity'].nunique()} species. A bar of the histogram is 3 clues wide."
-    caption = f"{caption} Clue: an image that shows the answer."
-    set_caption(figure, title, caption)
-    return figure
-
-
 def empty_note(judged: pd.DataFrame) -> str:
     """A sentence of a caption on empty answers: the most of a model in a setting at one k, of all
     its answers there; "" where no answer is empty.
@@ -135,15 +102,6 @@ def correction_note(differences: pd.DataFrame, row: pd.Series) -> str:
     tests = f"{len(family)} test{'s' * (len(family) != 1)}" + f" ({words})" * bool(over)
     words = f" Correction of the title's test: Holm's, over {tests}; intervals are not corrected."
     return words * bool(len(family))
-
-
-def label_note(name: str, annotators: Iterable[str]) -> str:
-    """A sentence of a caption: who gave the labels of `name`, and whether they are people."""
-    found = list(dict.fromkeys(annotators))
-    if not found:
-        return f"No answer of {name} has a label."
-    models = all(each.startswith("language model") for each in found)
-    return f"Reference labels of {name} by {', '.join(found)}{' (not people)' * models}."
 
 
 def findings(differences: pd.DataFrame, arm: str, baseline: str) -> str:

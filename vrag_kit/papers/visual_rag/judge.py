@@ -1,4 +1,6 @@
-"""The paper's rubric (Table 12): the judge's prompt, and the parser of its verdicts."""
+"""The paper's rubric (Table 12): the judge's prompt and the parser of its verdicts; the labels with
+which people checked the judge (Table 9).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,11 @@ import json
 import re
 from pathlib import Path
 
+import pandas as pd
+
+from vrag_kit.analysis.agreement import AS_THEY_ARE
 from vrag_kit.generation.prompts import read_prompts
+from vrag_kit.judging.human_labels import score_of_label
 from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict, one_line
 from vrag_kit.judging.scale import SHARES
 from vrag_kit.types import Query
@@ -124,3 +130,33 @@ RUBRIC = Rubric(
     repair=_WORDS["repair"]["text"],
 )
 """The rubric: scores from 0 to 1, with the marks "hallucination", "redundant" and "abstention"."""
+
+
+READINGS = {
+    **AS_THEY_ARE,
+    "any partial matches; kept as the labeller's label": "tt tt tf  pp pp pp  ft ff ff",
+    "any partial matches; kept as the judge's label": "tt pp tf  tt pp ff  ft pp ff",
+    "any partial matches; kept as the other label": "tt tt tf  tt pp ff  ft ff ff",
+    "any partial matches; both partial left out": "tt tt tf  tt -- ff  ft ff ff",
+    "any partial left out": "tt -- tf  -- -- --  ft -- ff",
+    "the judge's partial matches": "tt tt tf  pt pp pf  ft ff ff",
+    "the labeller's partial matches": "tt tp tf  tt pp ff  ft fp ff",
+    "the judge's partial matches; the labeller's left out": "tt tt tf  -- -- --  ft ff ff",
+    "the labeller's partial matches; the judge's left out": "tt -- tf  tt -- ff  ft -- ff",
+    "partial is true": "tt tt tf  tt tt tf  ft ft ff",
+    "partial is false": "tt tf tf  ft ff ff  ft ff ff",
+}
+"""Reading → what each pair of labels counts as (see `agreement`)."""
+
+
+def expand_confusion(counts: pd.DataFrame) -> pd.DataFrame:
+    """Expands a confusion matrix (human, judge, count) to one row per answer: human_label,
+    judge_label, score, group.
+
+    The matrix does not record groups, so each answer is its own group. The judge's score is that of
+    its label, in [0, 1].
+    """
+    rows = counts.loc[counts.index.repeat(counts["count"]), ["human", "judge"]]
+    rows = rows.reset_index(drop=True).add_suffix("_label")
+    scores = rows["judge_label"].map(score_of_label)
+    return rows.assign(score=scores, group=[f"answer {n}" for n in rows.index])

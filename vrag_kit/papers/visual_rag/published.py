@@ -1,21 +1,25 @@
-"""Published numbers of the paper in our result format, and tests of whether a benchmark is the
-paper's own data.
+"""Published numbers of the paper with the intervals that they allow, tests of whether a benchmark
+is the paper's own data, and the labels of its Figure 2.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.report_tables import ci_cells, report_table
+from vrag_kit.papers.audit import CELL
+from vrag_kit.papers.describe import question_table
 from vrag_kit.papers.published import Filter, published
 from vrag_kit.papers.statements import NO_EDITION, OTHER_DATA, DataSource, make_data_source
-from vrag_kit.papers.visual_rag.abstention import with_binomial_interval, with_uncertainty
 from vrag_kit.types import Benchmark
 
 PAPER_QUERIES = 374
 """Number of queries behind every number of the Visual-RAG paper."""
+RUN_TABLES = (13, 15)
+_SAME = 0.006  # two published means are one: half a unit of the last digit, and a little
 EDITIONS = {
     "94b730ac02c6606269bfb430091648549af4f6bd": "Visual-RAG v1, first upload",
     "103cb49bcc545cc7235fc62e5cd8a4e7333fd665": "Visual-RAG v1, second upload",
@@ -41,11 +45,44 @@ tables.
 
 def reported(table: int | Sequence[int], **filters: Filter) -> pd.DataFrame:
     """Returns published tables of the paper (`published`), in percent, with the intervals that its
-    numbers allow: ci_low and ci_high over its queries (`with_binomial_interval`) and, for answers,
-    ci_low_runs and ci_high_runs over its five runs (`with_uncertainty`).
+    numbers allow: ci_low and ci_high over its n queries and, for answers, ci_low_runs and
+    ci_high_runs over its five runs, where the value is the mean of those in Tables 13 and 15: a t
+    interval over other samples of images for the *same* queries. NaN elsewhere.
+
+    That over queries is Clopper–Pearson's, the widest of a mean in percent: as if every query
+    scored 0 or 1 (means of other scores vary less) and independently (queries on one species may
+    not be independent; the paper publishes nothing on this). NaN where the unit is another one,
+    such as hit_count's.
+
+    Clopper & Pearson (1934), "The use of confidence or fiducial limits illustrated in
+    the case of the binomial", Biometrika 26(4).
     """
+    from statsmodels.stats.proportion import proportion_confint  # slow to import
+
     rows = published("visual_rag", table, **filters)
-    return with_uncertainty(rows) if "model" in rows else with_binomial_interval(rows)
+    right = (rows["value"] / 100 * rows["n"]).where(rows["unit"] == "percent")
+    low, high = proportion_confint(right, rows["n"], method="beta")
+    rows = rows.assign(ci_low=100 * low, ci_high=100 * high)
+    if "model" not in rows:
+        return rows
+    runs = rows[CELL].merge(run_spreads(), on=CELL, how="left")
+    same = (runs["mean"] - rows["value"]).abs() <= _SAME
+    runs = runs.where(same)
+    ends = {"ci_low_runs": runs["mean"] - runs["half"], "ci_high_runs": runs["mean"] + runs["half"]}
+    return rows.assign(**ends)
+
+
+def run_spreads(tables: tuple[int, ...] = RUN_TABLES) -> pd.DataFrame:
+    """Computes the spread of the paper's five runs from the runs themselves (Tables 13 and 15; for
+    ROUGE 14 and 16): model, setting, k, mean in percent, std (ddof = 1), count, and half, half the
+    width of the mean's 95 % t interval, in points.
+    """
+    from scipy.special import stdtrit  # quantiles of Student's t
+
+    cells = published("visual_rag", tables, statistic="run").groupby(CELL, sort=False)["value"]
+    over = cells.agg(["mean", "std", "count"]).reset_index()
+    half = stdtrit(over["count"] - 1, 0.975) * over["std"] / np.sqrt(over["count"])
+    return over.assign(half=half)
 
 
 def data_source(benchmark: Benchmark) -> DataSource:
@@ -63,19 +100,65 @@ def data_source(benchmark: Benchmark) -> DataSource:
     return make_data_source(benchmark, edition, NO_EDITION if alike else OTHER_DATA)
 
 
-def retrieval_table_with_published(results: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
-    """Formats our results in the layout of the paper's Table 2, with the paper's rows below, which
-    are labelled as other data.
+_CATEGORIES = {  # third rank where it tells more, else the first
+    "Aves": "birds",
+    "Insecta": "insects",
+    "Mammalia": "mammals",
+    "Reptilia": "reptiles",
+    "Amphibia": "amphibians",
+    "Actinopterygii": "ray-finned fishes",
+    "Arachnida": "arachnids",
+    "Gastropoda": "mollusks",
+    "Bivalvia": "mollusks",
+    "Cephalopoda": "mollusks",
+    "Plantae": "plants",
+    "Fungi": "fungi",
+    "Animalia": "other animals",
+}
+_KINDS = (  # the first pattern that matches names the kind
+    ("yes/no", r"^(is|are|do|does|did|has|have|can|will)\b"),
+    ("count", r"\bhow many\b|\bnumber of\b"),
+    ("color", r"\bcolou?r"),
+    ("pattern", r"\bpatterns?\b|\bmarkings?\b|\bspots?\b|\bstripes?\b|\bbands?\b"),
+    ("shape", r"\bshapes?\b|\bshaped\b|\bform\b"),
+    ("texture", r"\btextures?\b|\bsurface\b|\bsmooth\b|\bhairy\b"),
+)
 
-    Rows are (retriever, metric), columns the cutoffs; our cells read "mean [low, high]". Both in
-    percent.
+
+def organism_category(folder: str) -> str:
+    """Returns the organism group of an iNaturalist species folder, by class, else by kingdom;
+    "other" if the name has neither.
+
+    "01234_Animalia_Chordata_Aves_…" → "birds".
     """
-    computed = results["retriever"].str.endswith(" order")  # references, which have no interval
-    cells = ci_cells(results).mask(computed, results["value"].map("{:.1f}".format))
-    theirs = paper.assign(
-        cell=paper["value"].map("{:.2f}".format),
-        retriever=paper["retriever"] + " (reported, other data)",
+    ranks = folder.split("_")[1:]
+    known = [_CATEGORIES[rank] for rank in (*ranks[2:3], *ranks[:1]) if rank in _CATEGORIES]
+    return known[0] if known else "other"
+
+
+def question_kind(question: str) -> str:
+    """Classifies a question as yes/no, count, color, pattern, shape, texture or other: the first
+    kind whose words occur.
+
+    Questions that open with a verb (is, are, do, does, has, have, can) are yes/no. The
+    last question of a text counts ("When wings are folded …; do the same patterns
+    appear below?" is yes/no).
+    """
+    last = re.split(
+        r"[;,.]\s+(?=(?:is|are|do|does|has|have|can|what|which|how)\b)", question.strip().lower()
     )
-    both, rows = pd.concat([results.assign(cell=cells), theirs]), ["retriever", "metric"]
-    table = report_table(both, rows=rows, columns=["k"], cells=both["cell"])
-    return table.rename(columns="@{}".format)
+    for part in (last[-1], question.lower()):
+        for kind, words in _KINDS:
+            if re.search(words, part):
+                return kind
+    return "other"
+
+
+def query_table(benchmark: Benchmark) -> pd.DataFrame:
+    """Builds a table with one row per query: those of `question_table`, clues, organism
+    (`organism_category`) and question (`question_kind`), the facets of Figure 2.
+    """
+    folders = [query.metadata.get("folder", "") for query in benchmark.queries.values()]
+    table = question_table(benchmark, gold="clues")
+    kinds = table["text"].map(question_kind)
+    return table.assign(organism=list(map(organism_category, folders)), question=kinds)

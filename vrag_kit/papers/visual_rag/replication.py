@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.means import ARM, METRICS
-from vrag_kit.analysis.report_tables import settings_table
+from vrag_kit.analysis.report_tables import ci_cells, report_table, settings_table
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.audit import NOT_COMPARABLE
 from vrag_kit.papers.published import published
-from vrag_kit.papers.visual_rag.abstention import RUN_TABLES, run_spreads
 from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE
 from vrag_kit.papers.visual_rag.published import (
     PAPER_NAMES,
+    RUN_TABLES,
     data_source,
-    retrieval_table_with_published,
+    run_spreads,
 )
 from vrag_kit.types import Benchmark
 
@@ -63,7 +63,7 @@ def compare_to_paper(
     clue position and models.
 
     The verdict says whether two means over the *same* queries differ by more than runs do: the 95 %
-    interval is that of runs (`_run_noise`), widened by what missing verdicts could change.
+    interval is that of runs, widened by what missing verdicts could change.
     "equivalent": it lies within ±margin, which is stricter than two one-sided tests at 5 % (these
     use the 90 % interval). "different": it excludes 0, and is not within the margin. Else
     "inconclusive". Each cell stands alone, without a correction for multiple tests. A cell
@@ -79,29 +79,33 @@ def compare_to_paper(
     by_paper = metric == "rouge" or set(judged["judge"]) == {_JUDGE}
     if not (edition and by_paper and metric in _RUN_TABLES):
         return settings_table(_labelled(results), _labelled(paper), same_data=bool(edition))
-    cell = [*ARM, *(name for name in ("corpus", "m") if name in results and name in paper)]
-    theirs = paper.rename(columns={"model": "paper_model", "value": "paper", "n": "queries"})
+    extra = [name for name in ("corpus", "m") if name in results and name in paper]
     # the best top-k is a top-k, compared whatever its k
-    theirs = theirs.assign(place=theirs["k"].mask(theirs["setting"] == "rag_best", -1))
-    best = results["setting"] == "rag_best"
-    ours = results.assign(
-        place=results["k"].mask(best, -1),
-        paper_model=results["model"].map(PAPER_NAMES),
-        asked=results["setting"].mask(best, "top_k"),
-    )[[*cell, "metric", "value", "place", "paper_model", "asked"]]
-    cells = _cells(judged, METRICS.get(metric, metric), cell).rename(columns={"setting": "asked"})
-    table = ours.merge(cells, on=["asked", *({*cell} - {"setting"})])
-    keys = ["paper_model", "setting", "place", *cell[len(ARM) :]]
-    table = table.merge(theirs[[*keys, "paper", "queries"]], on=keys)
-    difference = table["value"] - table["paper"]
+    ours, theirs = (
+        table.assign(place=table["k"].mask(table["setting"] == "rag_best", -1))
+        for table in (results, paper)
+    )
+    ours = ours.assign(
+        paper_model=ours["model"].map(PAPER_NAMES),
+        arm=ours["setting"].replace({"rag_best": "top_k"}),
+    )
+    theirs = theirs.rename(columns={"model": "paper_model", "value": "paper", "n": "queries"})
+    keys = ["paper_model", "setting", "place", *extra]
+    table = ours.drop(columns="n").merge(theirs[[*keys, "paper", "queries"]], on=keys)
+    arms = ["model", "arm", "k", *extra]
+    bounds = _bounds(judged.rename(columns={"setting": "arm"}), METRICS.get(metric, metric), arms)
+    table = table.merge(bounds, on=arms)
+    table["difference"] = table["value"] - table["paper"]
     noise = _run_noise(table, _RUN_TABLES[metric])
-    low, high = table["low"] - table["paper"] - noise, table["high"] - table["paper"] + noise
-    within = (low >= -margin) & (high <= margin)
-    words = np.select([within, (low > 0) | (high < 0)], ["equivalent", "different"], "inconclusive")
-    verdict = pd.Series(words).where(table["n"] == table["queries"], NOT_COMPARABLE)
-    table = table.assign(difference=difference, ci_low=low, ci_high=high)
-    table = table[[*cell, "metric", "value", "paper", "difference", "ci_low", "ci_high", "n"]]
-    return table.round(2).assign(verdict=verdict, edition=edition)
+    table["ci_low"] = table["low"] - table["paper"] - noise
+    table["ci_high"] = table["high"] - table["paper"] + noise
+    within = (table["ci_low"] >= -margin) & (table["ci_high"] <= margin)
+    apart = (table["ci_low"] > 0) | (table["ci_high"] < 0)
+    verdict = pd.Series(np.select([within, apart], ["equivalent", "different"], "inconclusive"))
+    verdict = verdict.where(table["n"] == table["queries"], NOT_COMPARABLE)
+    numbers = ["metric", "value", "paper", "difference", "ci_low", "ci_high", "n"]
+    table = table[[*ARM, *extra, *numbers]].round(2)
+    return table.assign(verdict=verdict, edition=edition)
 
 
 def _labelled(table: pd.DataFrame) -> pd.DataFrame:
@@ -114,15 +118,16 @@ def _labelled(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _cells(judged: pd.DataFrame, column: str, cell: Sequence[str]) -> pd.DataFrame:
-    """Of each cell: the numbers of queries (n) and draws, and low and high, the mean of `column` in
+def _bounds(judged: pd.DataFrame, column: str, arms: Sequence[str]) -> pd.DataFrame:
+    """Of each arm: the numbers of queries (n) and draws, and low and high, the mean of `column` in
     percent if all missing values were 0 or 1.
     """
-    scores = judged[column]
-    ends = judged.assign(low=100 * scores.fillna(0), high=100 * scores.fillna(1))
-    queries = ends.groupby([*cell, "query_id"])[["low", "high"]].mean().groupby(list(cell))
-    draws = judged.groupby(list(cell))["draw"].nunique()
-    return queries.mean().assign(n=queries.size(), draws=draws).reset_index()
+    ends = judged.assign(
+        low=100 * judged[column].fillna(0),
+        high=100 * judged[column].fillna(1),
+    ).groupby(list(arms))
+    counts = ends[["query_id", "draw"]].nunique().set_axis(["n", "draws"], axis=1)
+    return ends[["low", "high"]].mean().join(counts).reset_index()
 
 
 def _run_noise(cells: pd.DataFrame, tables: tuple[int, ...]) -> pd.Series:
@@ -132,12 +137,30 @@ def _run_noise(cells: pd.DataFrame, tables: tuple[int, ...]) -> pd.Series:
     """
     from scipy.special import stdtrit  # quantiles of Student's t
 
-    runs = 1 / cells["setting"].isin(_AVERAGED).map({True: _RUNS, False: 1}) + 1 / cells["draws"]
+    theirs = cells["setting"].isin(_AVERAGED).map({True: _RUNS, False: 1})
     spreads = run_spreads(tables)
-    by_model = (spreads["std"] ** 2).groupby(spreads["model"])
-    count = cells["paper_model"].map(by_model.size())
-    variance = cells["paper_model"].map(by_model.mean())
-    return pd.Series(stdtrit((_RUNS - 1) * count, 0.975) * np.sqrt(variance * runs))
+    by_model = (spreads["std"] ** 2).groupby(spreads["model"]).agg(["size", "mean"])
+    pooled = by_model.reindex(cells["paper_model"]).reset_index(drop=True)
+    error = np.sqrt(pooled["mean"] * (1 / theirs + 1 / cells["draws"]))
+    return pd.Series(error * stdtrit((_RUNS - 1) * pooled["size"], 0.975))
+
+
+def retrieval_table_with_published(results: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
+    """Formats our results in the layout of the paper's Table 2, with the paper's rows below, which
+    are labelled as other data.
+
+    Rows are (retriever, metric), columns the cutoffs; our cells read "mean [low, high]". Both in
+    percent.
+    """
+    computed = results["retriever"].str.endswith(" order")  # references, which have no interval
+    cells = ci_cells(results).mask(computed, results["value"].map("{:.1f}".format))
+    theirs = paper.assign(
+        cell=paper["value"].map("{:.2f}".format),
+        retriever=paper["retriever"] + " (reported, other data)",
+    )
+    both, rows = pd.concat([results.assign(cell=cells), theirs]), ["retriever", "metric"]
+    table = report_table(both, rows=rows, columns=["k"], cells=both["cell"])
+    return table.rename(columns="@{}".format)
 
 
 def compare_retrieval_to_paper(
