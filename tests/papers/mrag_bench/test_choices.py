@@ -124,16 +124,16 @@ def read() -> pd.DataFrame:
 
 
 def test_every_answer_has_one_outcome_for_each_extraction(read: pd.DataFrame) -> None:
-    shares = paper.figures.extraction_shares(read, "model")
+    shares = paper.choices.extraction_shares(read, "model")
     assert (shares["n"] == 6).all()
     assert shares.groupby("extraction")["value"].sum().tolist() == pytest.approx([100, 100])
     official = shares[shares["extraction"] == "official"].set_index("metric")["value"]
     assert official[["missing", "asks", "crash"]].tolist() == pytest.approx([100 / 6] * 3)
-    (axis,) = paper.figures.extraction_figure(shares, "right", "wrong", "A finding").axes
+    (axis,) = paper.choices.extraction_figure(shares, "right", "wrong", "A finding").axes
     rows = [label.get_text() for label in axis.get_yticklabels()]
     assert rows == ["m · released scorer", "m · our parser"]
-    none = paper.figures.extraction_shares(read.iloc[:0], "model")
-    (axis,) = paper.figures.extraction_figure(none, "right", "wrong", "A finding").axes
+    none = paper.choices.extraction_shares(read.iloc[:0], "model")
+    (axis,) = paper.choices.extraction_figure(none, "right", "wrong", "A finding").axes
     assert axis.get_title(loc="left") == "n = 0 answers"
 
 

@@ -4,7 +4,6 @@ scorer, results by scenario, option format, retrieval, people and statements.
 
 from vrag_kit.papers.mrag_bench import (
     choices,
-    figures,
     option_leakage,
     people,
     results,

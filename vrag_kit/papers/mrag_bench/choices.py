@@ -8,6 +8,7 @@ from pathlib import Path
 from string import ascii_uppercase
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from vrag_kit.config import GREEDY, Entry, Workspace
 from vrag_kit.errors import VragError
@@ -15,6 +16,8 @@ from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator
 from vrag_kit.judging import SHARES
 from vrag_kit.judging.multiple_choice import ParsedChoice, correct_letters, read_choice
 from vrag_kit.judging.scale import no_reference_failure, query_answers
+from vrag_kit.plotting import outcome_bars
+from vrag_kit.plotting.style import DARK, MODEL, OUTCOME
 from vrag_kit.types import Benchmark, Judgment, Message, Prompt, Query, Status
 
 _NO_CHOICE = frozenset({"ambiguous", "declined", "unparsed", "empty"})
@@ -265,3 +268,46 @@ def with_extracted_options(
             outcomes[place] = _outcome(after_model_call(reply.raw), correct_letters(query))
     scores = outcomes.eq(RIGHT).astype(float).mask(outcomes.isna() | (outcomes == HANG))
     return read.assign(extracted=outcomes, official_extracted=scores)
+
+
+_CLASSES = {RIGHT: "correct", AS_LABELLED: "correct", WRONG: "incorrect", ANOTHER: "incorrect"}
+_CLASSES |= {ASKS: "asks", CRASH: "crash"}
+_WITHOUT = {"missing": "no option found", "asks": "falls back to GPT-3.5", "crash": "crashes"}
+_SHADES = {**OUTCOME, "asks": MODEL[4], "crash": DARK}
+
+
+def extraction_shares(read: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Returns the shares, in percent, of what each extraction finds in answers: `by`, extraction
+    ("official", "ours"), n, metric ("correct", "incorrect", "missing" where it finds no option,
+    "asks", "crash"), value. All of them are given for each extraction, 0 where there is none.
+
+    `read` comes from `evaluate_extractors` (then "correct" is as labelled), or from
+    `with_official_score`, whose failed calls are left out.
+    """
+    long = read.melt(by, ["official_is", "ours_is"], "extraction", "metric").dropna()
+    long["metric"] = long["metric"].map(_CLASSES).fillna("missing")
+    long["extraction"] = long["extraction"].str.removesuffix("_is")
+    counts = long.groupby([by, "extraction", "metric"]).size().unstack("metric", fill_value=0)
+    counts = counts.reindex(columns=["correct", "incorrect", *_WITHOUT], fill_value=0)
+    n = counts.sum(axis=1)
+    shares = counts.mul(100).div(n, axis=0).assign(n=n).reset_index()
+    return shares.melt([by, "extraction", "n"], var_name="metric")
+
+
+def extraction_figure(
+    shares: pd.DataFrame, right: str, wrong: str, title: str, caption: str = ""
+) -> Figure:
+    """Draws `extraction_shares`, of which `right` and `wrong` name the first two outcomes;
+    `caption` precedes what the rows are.
+    """
+    names = {"correct": right, "incorrect": wrong, **_WITHOUT}
+    return outcome_bars(
+        shares,
+        rows=[shares.columns[0], "extraction"],
+        outcomes=names,
+        colors=_SHADES,
+        names={"ours": "our parser", "official": "released scorer"},
+        title=title,
+        caption=f"{caption} Both read the same answers; the shares of a row sum to 100 %. The"
+        " released scorer calls GPT-3.5 where its rules fail, and may crash, which ends its run.",
+    )
