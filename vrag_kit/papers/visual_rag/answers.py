@@ -8,21 +8,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from vrag_kit.analysis.means import ARM
 from vrag_kit.errors import VragError
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.scale import scale_of
-from vrag_kit.plotting.panels import Series, draw_interval, interval_handles
-from vrag_kit.plotting.style import (
-    REPORTED,
-    count_label,
-    display_name,
-    model_colors,
-    new_figure,
-    set_caption,
-)
+from vrag_kit.plotting.style import count_label, model_colors, new_figure, set_caption
 from vrag_kit.types import Benchmark, Status
 
 
@@ -153,35 +144,23 @@ def rouge_mean_correlation(arms: pd.DataFrame, by: Sequence[str]) -> pd.DataFram
 
 def rouge_figure(arms: pd.DataFrame, *, title: str, caption: str) -> Figure:
     """Draws a panel for each `source` of `arms` (as in `rouge_mean_correlation`, with n): a point
-    for each arm, its mean accuracy across and its mean ROUGE-1 recall up, in percent; hollow where
-    answers failed. Each model has a colour and its ρ; more than six are grey, with the range of ρ.
+    for each arm, its mean accuracy across and its mean ROUGE-1 recall up, in percent, in a colour
+    for each model, whose legend has its ρ.
     """
-    correlations = rouge_mean_correlation(arms, ["source", "model"])["value"]
-    arms = arms.drop(columns=["ci_low", "ci_high"], errors="ignore")
-    figure, axes = new_figure(1, arms["source"].nunique(), height=2.9, sharex=True, sharey=True)
-    for axis, (name, table) in zip(axes.flat, arms.groupby("source", sort=False), strict=True):
-        rho = correlations[name]
-        colors = model_colors(rho.index)
-        labels = {
-            colors[str(each)]: f"{display_name(each)}: ρ = {r:.2f}" for each, r in rho.items()
-        }
-        if len(rho) > 6:
-            colors = dict.fromkeys(rho.index, REPORTED)
-            labels = {REPORTED: f"{len(rho)} models: ρ = {rho.min():.2f} to {rho.max():.2f}"}
-        up = table.loc[table["metric"] == "rouge", [*ARM, "value"]]
-        points = table[table["metric"] == "accuracy"].merge(up, on=ARM, suffixes=("", "_rouge"))
-        for model, mine in points.groupby("model", sort=False):
-            heights = mine["value_rouge"].to_numpy(float)
-            draw_interval(axis, heights, mine, Series(colors[str(model)]), flat=True)
-        marks = [
-            Line2D([], [], color=color, marker="o", label=label.replace("-0", "−0"))
-            for color, label in labels.items()
-        ]
-        axis.legend(handles=marks, loc="lower right")
-        axis.set_title(f"{name!s}\n{count_label(sorted(table['n'].unique()), 'questions')}")
-        axis.set(xlim=(-3, 103), ylim=(-3, 103))
+    from seaborn import scatterplot  # slow to import
+
+    wide = arms.pivot_table("value", ["source", *ARM, "n"], "metric", sort=False).reset_index()
+    rho = rouge_mean_correlation(arms, ["source", "model"])["value"].map("{:.2f}".format)
+    figure, axes = new_figure(1, wide["source"].nunique(), height=2.9, sharex=True, sharey=True)
+    for axis, (name, points) in zip(axes.flat, wide.groupby("source", sort=False), strict=True):
+        words = points["model"] + ": ρ = " + points["model"].map(rho[name].str.replace("-", "−"))
+        models = dict(zip(words, points["model"], strict=True))
+        colors = dict(zip(models, model_colors(models.values()).values(), strict=True))
+        scatterplot(points, x="accuracy", y="rouge", hue=words, palette=colors, ax=axis)
+        axis.legend(title="", loc="upper left", handletextpad=0, labelspacing=0.2)
+        axis.set_title(f"{name!s}\n{count_label(points['n'], 'questions')}")
+        axis.set(xlim=(-3, 103), ylim=(-3, 103), xlabel="", ylabel="")
     figure.supxlabel("Accuracy (%); a point is one model in one setting", fontsize=8)
     figure.supylabel("ROUGE-1 recall (%)", fontsize=8)
-    handles = interval_handles([arms.drop(columns="n")])
-    set_caption(figure, title, f"A point: a model in one setting at one k. {caption}", handles)
+    set_caption(figure, title, f"A point: a model in one setting at one k. {caption}")
     return figure

@@ -8,7 +8,7 @@ points, the margin within which the notebooks treat two numbers as the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -33,11 +33,9 @@ from vrag_kit.papers.visual_rag.published import PAPER_NAMES, data_source
 from vrag_kit.types import Benchmark
 
 PAPER = "visual_rag"
-Tables = Mapping[int | str, pd.DataFrame]
 STATEMENTS = load_statements(PAPER)
 """The statements, in the order of the paper."""
 TABLE_6_K = 10  # images among which Table 6 has several clues
-_QUERY = ["query_id", "group"]
 
 
 class Number(NamedTuple):
@@ -51,26 +49,17 @@ class Number(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Arms:
-    """Scores by query of each arm: model (or retriever) by its name in the paper → table with a row
-    for each (query_id, group) and a column for each (setting, k; in Table 6 m). The interval of an
-    `exact` number is the number itself.
+    """Scores of models (or retrievers), by their names in the paper: model, setting, place (k; in
+    Table 6 the number of clues where they are counted), query_id, group, value; draws are averaged.
+    The interval of an `exact` number is the number itself.
     """
 
-    values: Mapping[str, pd.DataFrame]
+    scores: pd.DataFrame
     scale: Scale
     exact: bool = False
 
 
-def _arms(rows: pd.DataFrame, scale: Scale, *, exact: bool = False) -> Arms:
-    """`rows` have model, setting, place, query_id, group and value; draws are averaged."""
-    cell = ["query_id", "group", "setting", "place"]
-    models = rows.groupby("model", sort=False)
-    values = {str(name): part.groupby(cell)["value"].mean() for name, part in models}
-    return Arms({name: each.unstack(cell[2:]) for name, each in values.items()}, scale, exact)
-
-
 def _places(rows: pd.DataFrame, table: int) -> pd.Series:
-    """k of each row; in Table 6 the number of clues where they are counted."""
     return rows["m"].where(rows["m"] > 0, rows["k"]) if table == 6 else rows["k"]
 
 
@@ -79,8 +68,9 @@ def published_arms(rows: pd.DataFrame, table: int) -> Arms:
     if table == 2:
         rows = rows[rows["metric"] == "hit"]
         rows = rows.assign(model=rows["retriever"], setting="missed", value=100 - rows["value"])
-    means = rows.assign(value=rows["value"] / 100, place=_places(rows, table))
-    return _arms(means.assign(query_id="", group=""), SHARES, exact=True)
+    places, shares = _places(rows, table), rows["value"] / 100
+    rows = rows.assign(place=places, value=shares, query_id="", group="")
+    return Arms(rows, SHARES, exact=True)
 
 
 def judged_arms(judged: pd.DataFrame, table: int) -> Arms:
@@ -89,12 +79,10 @@ def judged_arms(judged: pd.DataFrame, table: int) -> Arms:
     """
     if table == 6:
         judged = judged[(judged["setting"] != "m_in_k") | (judged["k"] == TABLE_6_K)]
-    rows = judged.assign(
-        model=judged["model"].replace(PAPER_NAMES),
-        place=_places(judged, table),
-        value=judged["abstained" if table == 8 else "score"],
-    )
-    return _arms(rows, SHARES if table == 8 else scale_of(judged))
+    values = judged["abstained" if table == 8 else "score"]
+    named = judged["model"].replace(PAPER_NAMES)
+    rows = judged.assign(model=named, place=_places(judged, table), value=values)
+    return Arms(rows, SHARES if table == 8 else scale_of(judged))
 
 
 def retrieval_arms(scores: pd.DataFrame, *, same_data: bool = False) -> Arms:
@@ -103,10 +91,8 @@ def retrieval_arms(scores: pd.DataFrame, *, same_data: bool = False) -> Arms:
     are about these, and retrieval is deterministic.
     """
     hits = scores[scores["metric"] == "hit"]
-    missed = hits.assign(
-        model=hits["retriever"], setting="missed", place=hits["k"], value=1 - hits["value"]
-    )
-    return _arms(missed, SHARES, exact=same_data)
+    missed = hits.assign(model=hits["retriever"], setting="missed", place=hits["k"])
+    return Arms(missed.assign(value=1 - hits["value"]), SHARES, exact=same_data)
 
 
 def statement_numbers(statement: Statement, arms: Arms) -> dict[str, Number]:
@@ -118,11 +104,14 @@ def statement_numbers(statement: Statement, arms: Arms) -> dict[str, Number]:
     and NaN unless the interval of A_GT − B is above 0.
     """
     families: dict[str, list[_Sample]] = {}
-    models = [name for name in arms.values if not statement.of or name in statement.of]
+    models = [name for name in arms.scores["model"].unique() if name in (statement.of or [name])]
     if "{model}" not in statement.label and len(models) < len(statement.of):
         return {}
+    cell = ["query_id", "group", "setting", "place"]
     for setting, model in product(np.atleast_1d(statement.setting), models):
-        for k, values, whole in _samples(statement, str(setting), arms.values[model]):
+        rows = arms.scores[arms.scores["model"] == model]
+        scores = rows.groupby(cell)["value"].mean().unstack(cell[2:])
+        for k, values, whole in _samples(statement, str(setting), scores):
             label = statement.label.format(model=model, setting=setting, k=k)
             families.setdefault(label, []).append((values, whole))
     return {label: _meant(statement, arms, family) for label, family in families.items()}
@@ -144,17 +133,14 @@ def _samples(
             return
         scores = scores.sub((scores["zero_shot", 0] + scores["non_clue", 1]) / 2, axis=0)
         whole = scores["gt_clue", 1]
-    places = scores.columns.to_frame()
-    ks, baseline_ks = (
-        sorted(places.loc[places["setting"] == arm, "place"]) for arm in (setting, first)
-    )
+    ks, others = (sorted(scores.get(arm, pd.DataFrame())) for arm in (setting, first))
     if not set(statement.needs) <= set(ks):
         return
     for k in _chosen(statement.k, ks):
         if not statement.is_difference:
             yield k, scores[setting, k], whole
             continue
-        for other in _chosen(statement.baseline_k or "same", baseline_ks, k):
+        for other in _chosen(statement.baseline_k or "same", others, k):
             if (first, other) != (setting, k):
                 yield k, scores[setting, k] - scores[first, other], whole
 
@@ -176,25 +162,25 @@ def _meant(statement: Statement, arms: Arms, family: Sequence[_Sample]) -> Numbe
     if statement.over == "max of min":
         values = values.reshape(len(statement.k), -1, 3).min(axis=0)
     meant = values.min(axis=0) if statement.over == "min" else values.max(axis=0)
-    return Number(float(meant[0]), float(meant[1]), float(meant[2]), n)
+    return Number(*map(float, meant), n)
 
 
 def _estimate(
     values: pd.Series, whole: pd.Series | None, arms: Arms, scale: Scale, level: float
-) -> tuple[float, float, float, int]:
+) -> tuple[float, float, float, float]:
     """(mean, ends of its interval, n) of `values`, in percent, or of their share of `whole`."""
     if arms.exact:
-        share = values.mean() / whole.mean() if whole is not None else 100 * values.mean()
-        mean = np.nan if whole is not None and whole.mean() <= 0 else share
-        return mean, mean, mean, len(values)
+        share = 100 * values.mean()
+        if whole is not None:
+            share = values.mean() / whole.mean() if whole.mean() > 0 else np.nan
+        return share, share, share, len(values)
     if whole is not None:
         both = pd.DataFrame({"gained": values, "benefit": whole}).dropna()
         differences = arms.scale.differences
         ratio, benefit = share_of_benefit(both["gained"], both["benefit"], differences, level=level)
         return *ratio, benefit.n
     known = values.dropna()
-    groups = known.index.get_level_values("group").to_numpy()
-    found = estimate(known, groups, scale=scale, level=level)
+    found = estimate(known, known.index.get_level_values("group"), scale=scale, level=level)
     return 100 * found.value, 100 * found.ci_low, 100 * found.ci_high, found.n
 
 
