@@ -16,7 +16,6 @@ from vrag_kit.analysis import cluster_means
 from vrag_kit.papers.visual_rag.error_budget import (
     ALONE_PROMPTS,
     JUDGE_NOISE,
-    NET,
     PARTS,
     error_budget,
     first_clue_rank,
@@ -133,38 +132,6 @@ def test_each_part_is_one_answer_minus_another_and_they_add_up(cases: list[Case]
             assert parts.to_dict() == pytest.approx(by_steps(case, place))
             assert parts.sum() == pytest.approx(1 - case["scores"][place])
         assert means[k] == pytest.approx(1 - np.mean([case["scores"][place] for case in cases]))
-
-
-def by_chance(seed: int) -> pd.DataFrame:
-    """The mean budget of 240 questions that any images leave at one chance each, 0.1 or
-    0.9, half of them with a clue retrieved.
-    """
-    rng, n = np.random.default_rng(seed), 240
-    chance = rng.choice([0.1, 0.9], n)
-    names = [f"q{i}" for i in range(n)]
-
-    def answers(setting: str, k: int) -> pd.DataFrame:
-        right = (rng.random(n) < chance).astype(float)
-        table = judged([(q, setting, k, score) for q, score in zip(names, right, strict=True)])
-        return table.assign(group=[f"s{i % 60}" for i in range(n)])
-
-    single = [
-        answers(setting, 1).assign(prompt=prompt, draw=draw)
-        for prompt in ALONE_PROMPTS
-        for setting, draw in (("first_clue", 0), *(("gt_clue", draw) for draw in range(3)))
-    ]
-    ranks = pd.Series([1.0 if i % 2 else np.nan for i in range(n)], index=names)
-    return mean(error_budget(answers("top_k", 3), pd.concat(single), ranks))
-
-
-@pytest.mark.slow
-def test_where_all_is_chance_nothing_is_lost_to_wording_company_or_the_retriever() -> None:
-    trials = [by_chance(seed).set_index("part").loc[list(NET)] for seed in range(12)]
-    means = pd.concat([trial["value"] for trial in trials], axis=1).mean(axis=1)
-    assert (means.abs() < 0.02).all(), means  # to 0 cut ones: 0.05 and more
-    ends = pd.concat(trials)
-    held = ((ends["ci_low"] <= 0) & (ends["ci_high"] >= 0)).sum()
-    assert held >= 31  # 95 % nominal: 34 of 3 · 12
 
 
 def test_one_prompt_has_no_part_of_its_own_and_an_arm_that_lacks_is_named() -> None:

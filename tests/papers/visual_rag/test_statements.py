@@ -4,14 +4,12 @@ intervals as the notebooks' tables do, of the models that a statement is about.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT
 from factories import judged_arms
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -190,12 +188,3 @@ def test_saved_checks_are_results_and_make_a_table_with_the_strata_apart(tmp_pat
     assert set(rows["source"]) == {"visual-rag (Visual-RAG v1, first upload)"}
     assert (table["verdict"] == "not run").sum() == len(STATEMENTS) - 2
     assert table["numbers"].iloc[-1] == f"run notebook {STATEMENTS[-1].notebook}"
-
-
-def test_notebooks_ask_for_the_statements_that_they_can_decide() -> None:
-    notebooks = ROOT / "notebooks" / "visual_rag"
-    for number in {said.notebook for said in STATEMENTS}:
-        (file,) = notebooks.glob(f"{number}_*.ipynb")
-        code = "".join(file.read_text(encoding="utf-8").split()).replace("\\n", "")
-        table = "searched" if number == "02" else "(with_)?strata"  # strata before they are pooled
-        assert re.search(rf"check_statements\(\W*{number}\W*{table}", code)

@@ -16,7 +16,6 @@ from string import ascii_uppercase
 import numpy as np
 import pandas as pd
 
-from vrag_kit.errors import VragError
 from vrag_kit.judging.multiple_choice import correct_letters
 from vrag_kit.papers.mrag_bench.results import with_scenarios
 from vrag_kit.papers.mrag_bench.settings import with_choices, with_queries
@@ -29,19 +28,11 @@ is correct, incorrect, or there is none.
 
 CUE = (
     "A cue is the only option with an underscore, else the only one in lower case. Options are"
-    " original (as in the data), normalised (all in one format: no cue)"
-)
-PLANTED = (
-    ", or planted: each with a capital first, but for a cue (such as wood_rabbit) on the correct"
-    " option of {right} questions in {all} and on an incorrect one of {wrong}"
+    " original (as in the data), normalised (all in one format: no cue), or, where the data have no"
+    " cue, planted: each with a capital first, but for a cue (such as wood_rabbit) on the correct"
+    " option of 24 questions in 40 and on an incorrect one of 2."
 )
 """What captions say of cues and of the variants of options."""
-
-
-def caption_of_cues(arms: Mapping[str, Benchmark]) -> str:
-    """Returns the sentences of a caption that define a cue and the variants in `arms`."""
-    planted = PLANTED.format(**SPOKE, all=sum(SPOKE.values()))
-    return CUE + planted * ("planted" in arms) + "."
 
 
 def odd_format_option(choices: Sequence[str]) -> int | None:
@@ -68,12 +59,10 @@ def option_format_baseline(benchmark: Benchmark) -> pd.DataFrame:
         option = "" if place is None else ascii_uppercase[place]
         correct = bool(option) and option in right
         score = float(correct) if option else len(right) / len(query.choices)
-        rows.append((query_id, query.group, option, bool(option), correct, score))
-    table = pd.DataFrame(
-        rows, columns=["query_id", "group", "option", "guessed", "correct", "score"]
-    )
-    answered = table.assign(model="option format", status="ok", abstained=0.0, marks="")
-    return with_scenarios(answered, benchmark)
+        row = {"query_id": query_id, "group": query.group, "option": option}
+        rows.append(row | {"guessed": bool(option), "correct": correct, "score": score})
+    made = {"model": "option format", "status": "ok", "abstained": 0.0, "marks": ""}
+    return with_scenarios(pd.DataFrame(rows).assign(**made), benchmark)
 
 
 def normalise_option(text: str) -> str:
@@ -88,21 +77,16 @@ def normalise_option(text: str) -> str:
 
 def with_normalised_options(benchmark: Benchmark) -> Benchmark:
     """Returns the same questions with `normalise_option` applied to options and answers: an arm
-    compared with the original options.
-
-    Raises `VragError` for a query if two options become equal.
+    compared with the original options. Questions whose options become equal are left out.
     """
     queries = {}
     for query_id, query in benchmark.queries.items():
         choices = tuple(map(normalise_option, query.choices))
-        if len(set(choices)) < len(choices):
-            raise VragError(
-                f"query {query_id!r}: spelt alike, its options {', '.join(query.choices)} are no"
-                " longer different; leave it out with `benchmark.subset(query_ids)`."
-            )
-        answers = tuple(map(normalise_option, query.answers))
-        queries[query_id] = with_choices(replace(query, answers=answers), choices)
-    return with_queries(benchmark, queries, "options spelt alike")
+        if len(set(choices)) == len(choices):
+            answers = tuple(map(normalise_option, query.answers))
+            queries[query_id] = with_choices(replace(query, answers=answers), choices)
+    alike = benchmark.subset(queries) if len(queries) < len(benchmark.queries) else benchmark
+    return with_queries(alike, queries, "options spelt alike")
 
 
 def with_planted_cue(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
@@ -125,14 +109,13 @@ def with_planted_cue(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
 
 def _respelt(query: Query, kind: str) -> Query:
     """The query with the first option that is right, or that is wrong, as a label."""
-    sought = kind == "right"
-    places = [i for i, text in enumerate(query.choices) if (text in query.answers) == sought]
-    label = places[0] if places and kind != "silent" else None
+    sought = [text for text in query.choices if (text in query.answers) == (kind == "right")]
+    label = sought[0] if sought and kind != "silent" else None
     new = {}
-    for place, choice in enumerate(query.choices):
+    for choice in query.choices:
         plain = normalise_option(choice)
         name = plain if len(plain) < 2 else plain[0].upper() + plain[1:]
-        new[choice] = plain.replace(" ", "_") if place == label else name
+        new[choice] = plain.replace(" ", "_") if choice == label else name
     answers = tuple(new.get(answer, answer) for answer in query.answers)
     return with_choices(replace(query, answers=answers), tuple(map(new.__getitem__, query.choices)))
 
@@ -143,9 +126,7 @@ def option_format_variants(benchmark: Benchmark, *, seed: int = 0) -> dict[str, 
 
     A question is not in the normalised arm if two of its options become equal.
     """
-    kept = [name for name, query in benchmark.queries.items() if _stay_different(query)]
-    alike = benchmark if len(kept) == len(benchmark.queries) else benchmark.subset(kept)
-    arms = {"original": benchmark, "normalised": with_normalised_options(alike)}
+    arms = {"original": benchmark, "normalised": with_normalised_options(benchmark)}
     if not option_format_baseline(benchmark)["guessed"].any():
         arms["planted"] = with_planted_cue(benchmark, seed=seed)
     return arms
@@ -167,8 +148,3 @@ def with_cue_strata(judged: pd.DataFrame, arms: Mapping[str, Benchmark]) -> pd.D
     every = judged.assign(stratum=strata, named=named)
     parts = [every[every["stratum"] == stratum] for stratum in (right, "no cue", wrong)]
     return pd.concat(parts, ignore_index=True)
-
-
-def _stay_different(query: Query) -> bool:
-    """Whether the options differ in more than their spelling."""
-    return len(set(map(normalise_option, query.choices))) == len(query.choices)

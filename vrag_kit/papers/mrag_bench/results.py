@@ -322,18 +322,18 @@ def with_options(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     `benchmark` is the one behind the answers: rotated, if the options were. Raises as
     `read_choice`.
     """
+    rows = with_scenarios(judged, benchmark)
     letters, texts = [], []
     queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
     for query, answer in zip(queries, judged["answer"], strict=True):
-        said = isinstance(answer, str)
-        letter = read_choice(answer, query.choices).letter or NO_LETTER if said else None
-        letters.append(letter)
-        texts.append(dict(zip(ascii_uppercase, query.choices, strict=False)).get(letter or "", ""))
-    correct = list(map(correct_letters, queries))
+        letter = read_choice(answer, query.choices).letter if isinstance(answer, str) else None
+        options = dict(zip(ascii_uppercase, query.choices, strict=False))
+        texts.append(options.get(letter or "", ""))
+        letters.append(letter or NO_LETTER if isinstance(answer, str) else None)
     option = pd.Series(letters, judged.index, dtype=object)
-    rows = with_scenarios(judged, benchmark)
     for name in (*LETTERS, NO_LETTER):
         rows[name] = option.eq(name).astype(float).where(option.notna())
+    correct = list(map(correct_letters, queries))
     return rows.assign(correct_option=correct, option=option, option_text=texts)
 
 

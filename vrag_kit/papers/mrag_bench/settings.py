@@ -66,23 +66,24 @@ def retrieved_rag(
     k is reduced, for all queries, to the fewest documents of any query that is shown k (a printed
     line says so). Raises `VragError` for a query without any.
     """
-    queries = benchmark.queries
     found: Mapping[QueryId, Sequence[DocId]] = {
-        query_id: tuple(query.metadata.get("retrieved", ())) for query_id, query in queries.items()
+        query_id: query.metadata.get("retrieved", ())
+        for query_id, query in benchmark.queries.items()
     }
     if run is not None:
         found = ranked_documents(benchmark, run)
-    for query_id, documents in found.items():
-        if not documents:
+    depths = {query_id: len(documents) for query_id, documents in found.items()}
+    for query_id, depth in depths.items():
+        if not depth:
             raise VragError(
                 f"query {query_id!r}: no document was retrieved. Leave it out with"
                 " `benchmark.subset(query_ids)`."
             )
-    many = [query_id for query_id, query in queries.items() if n_examples_shown(query, k) == k]
+    many = [name for name, query in benchmark.queries.items() if n_examples_shown(query, k) == k]
     if many:
-        fewest = min(many, key=lambda query_id: len(found[query_id]))
-        there = f"{len(found[fewest])} documents were retrieved for query {fewest!r}"
-        (k,) = clip_cutoffs([k], len(found[fewest]), there)
+        fewest = min(many, key=depths.__getitem__)
+        there = f"{depths[fewest]} documents were retrieved for query {fewest!r}"
+        (k,) = clip_cutoffs([k], depths[fewest], there)
     return _examples(benchmark, "retrieved_rag", found, k)
 
 
@@ -129,9 +130,8 @@ def gt_rag_by_count(
     contexts = []
     for query_id, draw in product(deep, range(draws)):
         order = tuple(ordered(pools[query_id], seed, query_id, "gt", draw))
-        for k in ks:
-            arm = Context(query_id=query_id, setting="m_gt", k=k, m=k, draw=draw, doc_ids=order[:k])
-            contexts.append(arm)
+        arm = Context(query_id=query_id, setting="m_gt", draw=draw, k=0, doc_ids=())
+        contexts += [replace(arm, k=k, m=k, doc_ids=order[:k]) for k in ks]
     return contexts
 
 
@@ -267,9 +267,9 @@ def gt_image_and_text(benchmark: Benchmark, texts: Benchmark, *, k: int = TOP) -
     ]
 
 
-def mismatched_examples(benchmark: Benchmark, *, seed: int = 0) -> dict[QueryId, tuple[DocId, ...]]:
-    """Maps each query to ground-truth images of another query, none of which is its own. There are
-    at most as many as its own.
+def mismatched_rag(benchmark: Benchmark, *, k: int = TOP, seed: int = 0) -> list[Context]:
+    """Returns contexts as `gt_rag`, except for the images: they are ground-truth images of another
+    query, none of which is its own, and at most as many as its own.
 
     The other query is of another group and has another correct answer. It has the same question
     text in the same scenario if possible; else the same scenario and image type (`image_type`),
@@ -296,15 +296,8 @@ def mismatched_examples(benchmark: Benchmark, *, seed: int = 0) -> dict[QueryId,
         own = benchmark.relevant(query_id)
         foreign = [doc_id for doc_id in benchmark.relevant(chosen) if doc_id not in own]
         examples[query_id] = tuple(foreign[: len(own)])
-    return examples
+    return _examples(benchmark, "mismatched_rag", examples, k)
 
 
 def _differ(query: Query, other: Query, field: str) -> bool:
     return bool(query.metadata[field] != other.metadata[field])
-
-
-def mismatched_rag(benchmark: Benchmark, *, k: int = TOP, seed: int = 0) -> list[Context]:
-    """Returns contexts with the first k of the `mismatched_examples` of every query, one where the
-    scenario is "incomplete": as `gt_rag`, except for the images.
-    """
-    return _examples(benchmark, "mismatched_rag", mismatched_examples(benchmark, seed=seed), k)
