@@ -17,7 +17,7 @@ from vrag_kit.analysis.report_tables import ci_cells, report_table
 from vrag_kit.claims.means import MM_RAGCHECKER, RAGCHECKER, claim_means
 from vrag_kit.claims.verdicts import ClaimVerdicts
 from vrag_kit.errors import VragError
-from vrag_kit.judging import SHARES, TRUTH, judge_answers, scale_of
+from vrag_kit.judging import SHARES, TRUTH, Scale, judge_answers, scale_of
 from vrag_kit.judging.answer_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.papers import crag_mm as crag_mm
 from vrag_kit.papers import mrag_bench as mrag_bench
@@ -110,9 +110,10 @@ def _judged_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
     if scale_of(row.arm) == TRUTH:
         return _of_conversations(row, "missing" if metric == "abstention" else metric)
     score, abstained = row.arm["score"], row.arm["abstained"]
-    columns = {"accuracy": score, "abstention": abstained}
-    columns["truthfulness"] = score - (1 - score) * (1 - abstained)
-    return _mean(row, row.arm.assign(**columns), metric)
+    value = {"accuracy": score, "abstention": abstained}.get(
+        metric, score - (1 - score) * (1 - abstained)
+    )
+    return _mean(row, row.arm.assign(value=value), TRUTH if metric == "truthfulness" else SHARES)
 
 
 def _gcue(row: JudgedBenchmark) -> Row | str:
@@ -135,7 +136,7 @@ def _evidence_hit_rate(row: JudgedBenchmark) -> Row | str:
     if arm.empty:
         return NO_LABEL
     hits = add_has_evidence(arm, row.benchmark)["clue_in_context"].astype(float)
-    return _mean(row, arm.assign(evidence=hits), "evidence")
+    return _mean(row, arm.assign(value=hits))
 
 
 def _claim_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
@@ -147,10 +148,9 @@ def _claim_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
     for part in needed if sheets else ():
         if not any(getattr(sheet, part) for sheet in sheets):
             return _LACKS[part]
-    table = claim_means(row.checked, by=["model"])
-    chosen = (table["family"] == family) & (table["metric"] == metric)
-    (found,) = table[chosen & (table["modality"] == "all")].to_dict("records")
-    return found | {"unit_of_n": row.claims_of}
+    table = claim_means(row.checked, by=["model"]).set_index(["family", "metric", "modality"])
+    found = table.loc[[(family, metric, "all")]].iloc[0]
+    return found.to_dict() | {"unit_of_n": row.claims_of}
 
 
 def _answer_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
@@ -166,7 +166,8 @@ def _answer_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
     if not fit:
         return "no keypoints" if metric == "keypoint_coverage" else "no accepted answer is known"
     arm = row.arm[row.arm["query_id"].isin(fit)]
-    return _mean(row, judge_answers(MetricJudge(metric), row.benchmark, arm), "score")
+    judged = judge_answers(MetricJudge(metric), row.benchmark, arm)
+    return _mean(row, judged.assign(value=judged["score"]))
 
 
 ACROSS: Mapping[str, Metric] = {
@@ -188,9 +189,8 @@ def _of_conversations(row: JudgedBenchmark, metric: str) -> Row:
     return found | {"n": found["n_turns"], "unit_of_n": "turns" if several else "questions"}
 
 
-def _mean(row: JudgedBenchmark, answers: pd.DataFrame, column: str) -> Row:
-    scale = TRUTH if column == "truthfulness" else SHARES
-    (found,) = column_means(answers, [column], by=["model"], scale=scale).to_dict("records")
+def _mean(row: JudgedBenchmark, answers: pd.DataFrame, scale: Scale = SHARES) -> Row:
+    (found,) = column_means(answers, ["value"], by=["model"], scale=scale).to_dict("records")
     talks = any(query.conversation_id for query in row.benchmark.queries.values())
     return found | {"unit_of_n": "turns" if talks else "questions"}
 
@@ -207,18 +207,14 @@ def stratum_rows(
     """
     (model,) = answered.arm["model"].unique()
     judged = answered.judged
-    if "stratum" in judged:
-        strata = judged["stratum"]
-    elif model in trained:
+    if model in trained and "stratum" not in judged:
         known = judged["group"].isin(list(trained[model]))
-        strata = known.map({True: "in training data", False: "not in training data"})
-    else:
-        return [answered]
+        names = {True: "in training data", False: "not in training data"}
+        judged = judged.assign(stratum=known.map(names))
     rows = []
-    for words in sorted(strata.unique()):
-        part = judged[strata == words]
+    for stratum, part in judged.groupby("stratum") if "stratum" in judged else ():
         few = answered.benchmark.subset(set(part["query_id"]))
-        name = f"{answered.name}, {words}"
+        name = f"{answered.name}, {stratum}"
         rows.append(replace(answered, name=name, benchmark=few, judged=part))
     return [*rows, answered] if len(rows) > 1 else [answered]
 
@@ -231,24 +227,24 @@ def cross_benchmark_scores(answered: Sequence[JudgedBenchmark]) -> pd.DataFrame:
     groups, or a reason. Raises `VragError` where a row's setting has no answers, or those of
     several models.
     """
-    rows = []
+    rows: list[dict[Hashable, Any]] = []
     for each in answered:
         arm = each.arm
+        judges = " | ".join(arm["judge"].unique()) if "judge" in arm else ""
         named = {"benchmark": each.name, "model": arm["model"].iloc[0], "setting": each.setting}
-        named |= {"judge": " | ".join(arm["judge"].unique()) if "judge" in arm else ""}
+        named |= {"retriever": each.retriever, "judge": judges}
         for name, metric in ACROSS.items():
             found = metric(each)
             if not isinstance(found, str) and not found["n"]:
                 found = "no answer has a verdict"
             if isinstance(found, str):
                 found = {"n": 0, "n_failed": 0, "reason": found}
-            named |= {"retriever": each.retriever, "metric": name}
-            cell: dict[Hashable, Any] = {"unit_of_n": "questions"}
-            rows.append(cell | dict(found) | named)
+            rows.append({"unit_of_n": "questions", **found, **named, "metric": name})
     table = pd.DataFrame(rows).reindex(columns=_COLUMNS).fillna({"reason": ""})
-    table["unit"] = table["metric"].eq("gcue").map({True: "ratio", False: "percent"})
+    ratios = table["metric"].eq("gcue")
+    table["unit"] = ratios.map({True: "ratio", False: "percent"})
     means = ["value", "ci_low", "ci_high"]
-    table[means] = table[means].mul(table["unit"].map({"ratio": 1, "percent": 100}), axis=0)
+    table[means] = table[means].mul(ratios.map({True: 1, False: 100}), axis=0)
     return table
 
 

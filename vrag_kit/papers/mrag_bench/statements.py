@@ -62,17 +62,16 @@ def check_statements(
     model.
 
     `notebook` is its number ("31"); `differences` are `gains_by_scenario`, or correlations in the
-    same columns; without a column setting, k is the setting. Verdicts are given on the paper's own
-    data only (`save_statement_checks`); the released files' hashes are unknown here, so these data
-    are identified by their counts. With `means` (`accuracy_by_scenario`) there is no verdict where
-    one of the two settings is at chance (`settings_at_chance`). Raises `VragError` if the folder
-    cannot be written.
+    same columns. Verdicts are given on the paper's own data only (`save_statement_checks`); the
+    released files' hashes are unknown here, so these data are identified by their counts. With
+    `means` (`accuracy_by_scenario`) there is no verdict where one of the two settings is at chance
+    (`settings_at_chance`). Raises `VragError` if the folder cannot be written.
     """
-    overall = _by_setting(differences[differences["scenario"] == OVERALL])
+    overall = differences[differences["scenario"] == OVERALL]
     if "stratum" in overall:
         overall = overall[overall["stratum"] == ALL]
     if means is not None:
-        chance = settings_at_chance(_by_setting(means))
+        chance = settings_at_chance(means)
         arms = set(zip(chance["model"], chance["setting"], strict=True))
         sides = [zip(overall["model"], overall[side], strict=True) for side in _SIDES]
         at_chance = [not arms.isdisjoint(pair) for pair in zip(*sides, strict=True)]
@@ -83,13 +82,3 @@ def check_statements(
     )
     source = make_data_source(benchmark, EDITION if is_paper_data(benchmark) else "")
     return show_statements(save_statement_checks(PAPER, notebook, numbers, source, at))
-
-
-def _by_setting(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with k as the setting, if it has no other."""
-    if "setting" in table:
-        return table
-    table = table.assign(setting=table["k"].map("{:g}".format))
-    return table.assign(
-        baseline=table.get("baseline", pd.Series(0, table.index)).map("{:g}".format)
-    )

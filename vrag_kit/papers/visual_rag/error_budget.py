@@ -17,24 +17,27 @@ from vrag_kit.plotting.panels import line_plot
 from vrag_kit.plotting.style import display_name
 from vrag_kit.types import Benchmark
 
-WON_BACK = "missed_gain"
-LOST_TOO = "missed_lost"
-MISREAD = "misread"
 WORDED = "clue retrieved: prompt for several images, net"
-DISTRACTORS = "distractors"
-PARTS = (WON_BACK, LOST_TOO, MISREAD, WORDED, DISTRACTORS)
-"""The parts of the accuracy that an answer with k images lost. Where no clue is among these:
+PARTS = {
+    "missed_gain": "no clue retrieved, one would help",
+    "missed_lost": "no clue retrieved, one would not help",
+    "misread": "clue retrieved, but not read even alone",
+    WORDED: "clue retrieved, lost by the prompt for several images",
+    "distractors": "clue retrieved, lost among distractors",
+}
+"""The parts of the accuracy that an answer with k images lost, and their names in figures. Where no
+clue is among these:
 
-* `WON_BACK`: a clue alone in this k's prompt − the answer;
-* `LOST_TOO`: best − a clue alone in this k's prompt.
+* missed_gain: a clue alone in this k's prompt − the answer;
+* missed_lost: best − a clue alone in this k's prompt.
 
 Where there is one, the answer is compared with that to the best ranked clue alone:
 
-* `MISREAD`: best − that clue alone as one image;
+* misread: best − that clue alone as one image;
 * `WORDED`: that − the same clue alone in this k's prompt;
-* `DISTRACTORS`: that − the answer.
+* distractors: that − the answer.
 """
-NET = (WON_BACK, WORDED, DISTRACTORS)
+NET = ("missed_gain", WORDED, "distractors")
 """The parts that are differences of two answers, and may be negative."""
 JUDGE_NOISE = "judge_noise"
 ALONE_PROMPTS = ("one image", "several images")
@@ -98,11 +101,11 @@ def error_budget(
     found = in_prompt if one_prompt else one
     parts = pd.DataFrame(
         {
-            WON_BACK: (given - score).mask(has_clue, 0.0),
-            LOST_TOO: (scale.best - given).mask(has_clue, 0.0),
-            MISREAD: (scale.best - found).where(has_clue, 0.0),
+            "missed_gain": (given - score).mask(has_clue, 0.0),
+            "missed_lost": (scale.best - given).mask(has_clue, 0.0),
+            "misread": (scale.best - found).where(has_clue, 0.0),
             WORDED: (found - in_prompt).where(has_clue, 0.0),
-            DISTRACTORS: (in_prompt - score).where(has_clue, 0.0),
+            "distractors": (in_prompt - score).where(has_clue, 0.0),
         }
     )
     missing = parts.isna().any(axis=1)  # counted where another question of the arm has values
@@ -114,7 +117,7 @@ def error_budget(
     metric = np.where(budget["part"] == JUDGE_NOISE, "spread", "accuracy_lost")
     budget.insert(len(_KEYS) + 1, "metric", metric)
     low = np.where(budget["part"].isin(NET), -scale.width, 0.0)
-    absent = (budget["part"] == DISTRACTORS) & (budget["k"] == 1)
+    absent = (budget["part"] == "distractors") & (budget["k"] == 1)
     absent |= (budget["part"] == WORDED) & one_prompt
     budget = budget.assign(score_min=low, score_max=scale.width)
     return budget[~absent].reset_index(drop=True)
@@ -131,15 +134,6 @@ def _alone(judged: pd.DataFrame) -> pd.DataFrame:
     return wide[needed].reindex(columns=every).reset_index()
 
 
-_NAMES = {
-    WON_BACK: "no clue retrieved, one would help",
-    LOST_TOO: "no clue retrieved, one would not help",
-    MISREAD: "clue retrieved, but not read even alone",
-    WORDED: "clue retrieved, lost by the prompt for several images",
-    DISTRACTORS: "clue retrieved, lost among distractors",
-}
-
-
 def error_budget_figure(budget: pd.DataFrame, gold: str = "clue", note: str = "") -> Figure:
     """Draws a panel for each part: the accuracy lost over k, in points, a colour for each model.
     Takes `to_percent(cluster_means(…))` of `error_budget`, by model, stratum, k, part and metric;
@@ -148,8 +142,8 @@ def error_budget_figure(budget: pd.DataFrame, gold: str = "clue", note: str = ""
 
     Judge noise and parts that are 0 everywhere are not drawn.
     """
-    parts = budget[budget["part"].isin(PARTS) & (budget["stratum"] == ALL)]
-    named = {part: name.replace("clue", gold) for part, name in _NAMES.items()}
+    parts = budget[budget["part"].isin(list(PARTS)) & (budget["stratum"] == ALL)]
+    named = {part: name.replace("clue", gold) for part, name in PARTS.items()}
     largest = parts["value"].abs().groupby(parts["part"]).max()
     absent = "; ".join(named[part] for part in PARTS if largest.get(part) == 0)
     net = "; ".join(named[part] for part in NET if largest.get(part, 0) > 0)

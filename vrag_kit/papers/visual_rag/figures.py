@@ -8,7 +8,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 from PIL import Image, ImageOps
 
-from vrag_kit.analysis.comparisons import REPEATS
 from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import SETTING_NAMES, finding
 from vrag_kit.plotting.style import (
@@ -48,12 +47,10 @@ TERMS = {
 """How a caption defines a term."""
 STRATA = {"in training data": "in training data: questions on facts that the model was trained on"}
 """How a caption defines a stratum."""
-_FAMILY = (
-    *("minus", "step", "setting", "distractors", "stratum", "article", "clue_position"),
-    *("position", "outcome"),
+CORRECTED = (
+    " Intervals are not corrected; the title says if a difference does not last Holm's correction."
 )
-"""Columns whose values the tests that are corrected together share."""
-_REPEATED = {"model": "models", "retriever": "retrievers", "m": "numbers of clues"}
+"""What a caption says of tests of `paired_differences`."""
 _WIDTHS = {
     **{"Question": 1.25, "Corpus": 0.78, "Retrieved": 0.78, "Shown": 0.52},
     **{"Answer": 0.65, "Verdict": 0.75, "Scores": 1.1},
@@ -81,21 +78,6 @@ def define(*terms: str, strata: Iterable[str] = ()) -> str:
     found += [words for name, words in STRATA.items() if name in set(strata)]
     words = "; ".join(found)
     return words[:1].upper() + words[1:] + "." * bool(words)
-
-
-def correction_note(differences: pd.DataFrame, row: pd.Series) -> str:
-    """A sentence of a caption: how many tests of `paired_differences` are corrected with that of
-    `row`, and over what; "" without a test.
-    """
-    same = [name for name in _FAMILY if name in differences]
-    family = differences[differences[same].eq(row[same]).all(axis=1) & differences["p"].notna()]
-    if "k" in family:  # a test over all k is in a family of its own
-        family = family[family["k"].isna() == pd.isna(row["k"])]
-    over = [name for name in REPEATS if name in family and family[name].nunique() > 1]
-    words = " and ".join(_REPEATED.get(name, name) for name in over)
-    tests = f"{len(family)} test{'s' * (len(family) != 1)}" + f" ({words})" * bool(over)
-    words = f" Correction of the title's test: Holm's, over {tests}; intervals are not corrected."
-    return words * bool(len(family))
 
 
 def findings(differences: pd.DataFrame, arm: str, baseline: str) -> str:

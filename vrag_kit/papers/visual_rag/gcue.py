@@ -22,7 +22,7 @@ import pandas as pd
 
 from vrag_kit.analysis.estimates import Estimate, clustered_moments, estimate
 from vrag_kit.analysis.means import per_query
-from vrag_kit.analysis.report_tables import ci_cells, format_ci_bound, report_table
+from vrag_kit.analysis.report_tables import format_ci_bound
 from vrag_kit.judging.scale import Scale, scale_of
 
 LAMBDAS = (0.0, 0.5, 1.0)
@@ -171,18 +171,3 @@ def published_gcue(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -
     benefit = curves["a_gt"] - baseline
     value = (curves["a_k"] - baseline) / benefit.where(benefit.abs() > _ZERO)
     return curves.assign(value=value, denominator=benefit, interval="", n_failed=0)
-
-
-def gcue_table(curves: pd.DataFrame) -> pd.DataFrame:
-    """Formats `gcue` as a table: a row for each λ of the columns before k, with the benefit A_GT −
-    B on the judge's scale and n. Columns are k, cells "0.84 [0.76, 0.93]", or why there is no
-    ratio.
-    """
-    by = list(curves.columns[: list(curves.columns).index("k")])
-    columns = {"denominator": "value", "denominator_low": "ci_low", "denominator_high": "ci_high"}
-    benefit = ci_cells(curves[list(columns)].rename(columns=columns), decimals=2)
-    table = curves.assign(**{"A_GT − B": benefit})
-    rows = [*by, "lambda", "A_GT − B", "n"]
-    ratio = curves["value"].map("{:.2f} ".format).where(curves["value"].notna(), "")
-    cells = ratio + curves["interval"]
-    return report_table(table, rows=rows, columns=["k"], cells=cells, empty="")
