@@ -231,7 +231,8 @@ def cross_benchmark_scores(answered: Sequence[JudgedBenchmark]) -> pd.DataFrame:
     for each in answered:
         arm = each.arm
         judges = " | ".join(arm["judge"].unique()) if "judge" in arm else ""
-        named = {"benchmark": each.name, "model": arm["model"].iloc[0], "setting": each.setting}
+        named: dict[Hashable, Any] = {"benchmark": each.name}
+        named |= {"model": arm["model"].iloc[0], "setting": each.setting}
         named |= {"retriever": each.retriever, "judge": judges}
         for name, metric in ACROSS.items():
             found = metric(each)

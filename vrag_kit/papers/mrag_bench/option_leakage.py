@@ -61,8 +61,9 @@ def option_format_baseline(benchmark: Benchmark) -> pd.DataFrame:
         score = float(correct) if option else len(right) / len(query.choices)
         row = {"query_id": query_id, "group": query.group, "option": option}
         rows.append(row | {"guessed": bool(option), "correct": correct, "score": score})
-    made = {"model": "option format", "status": "ok", "abstained": 0.0, "marks": ""}
-    return with_scenarios(pd.DataFrame(rows).assign(**made), benchmark)
+    table = pd.DataFrame(rows)
+    answered = table.assign(model="option format", status="ok", abstained=0.0, marks="")
+    return with_scenarios(answered, benchmark)
 
 
 def normalise_option(text: str) -> str:

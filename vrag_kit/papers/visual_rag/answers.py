@@ -150,10 +150,11 @@ def rouge_figure(arms: pd.DataFrame, *, title: str, caption: str) -> Figure:
     from seaborn import scatterplot  # slow to import
 
     wide = arms.pivot_table("value", ["source", *ARM, "n"], "metric", sort=False).reset_index()
-    rho = rouge_mean_correlation(arms, ["source", "model"])["value"].map("{:.2f}".format)
+    rho = rouge_mean_correlation(arms, ["source", "model"])["value"]
+    rho = rho.map("{:.2f}".format).str.replace("-", "−")
     figure, axes = new_figure(1, wide["source"].nunique(), height=2.9, sharex=True, sharey=True)
     for axis, (name, points) in zip(axes.flat, wide.groupby("source", sort=False), strict=True):
-        words = points["model"] + ": ρ = " + points["model"].map(rho[name].str.replace("-", "−"))
+        words = points["model"] + ": ρ = " + points["model"].map(rho.xs(name))
         models = dict(zip(words, points["model"], strict=True))
         colors = dict(zip(models, model_colors(models.values()).values(), strict=True))
         scatterplot(points, x="accuracy", y="rouge", hue=words, palette=colors, ax=axis)

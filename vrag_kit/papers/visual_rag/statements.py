@@ -162,7 +162,7 @@ def _meant(statement: Statement, arms: Arms, family: Sequence[_Sample]) -> Numbe
     if statement.over == "max of min":
         values = values.reshape(len(statement.k), -1, 3).min(axis=0)
     meant = values.min(axis=0) if statement.over == "min" else values.max(axis=0)
-    return Number(*map(float, meant), n)
+    return Number(float(meant[0]), float(meant[1]), float(meant[2]), n)
 
 
 def _estimate(
@@ -180,7 +180,8 @@ def _estimate(
         ratio, benefit = share_of_benefit(both["gained"], both["benefit"], differences, level=level)
         return *ratio, benefit.n
     known = values.dropna()
-    found = estimate(known, known.index.get_level_values("group"), scale=scale, level=level)
+    groups = known.index.get_level_values("group").to_numpy()
+    found = estimate(known, groups, scale=scale, level=level)
     return 100 * found.value, 100 * found.ci_low, 100 * found.ci_high, found.n
 
 
