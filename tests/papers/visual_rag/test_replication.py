@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,25 +27,20 @@ from vrag_kit.papers.visual_rag.replication import (
 )
 from vrag_kit.types import Benchmark
 
+ARM = ("setting", "k")
 NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", reported(3)
 
 
-def judged(
-    scores: dict[tuple[str, int], list[float]],
-    *,
-    model: str = NAME,
-    queries: int = 1,
-    judge: str = "o4-mini",
-) -> pd.DataFrame:
-    """Queries with a score for each draw of each (setting, k)."""
-    rows = [
-        (setting, k, draw, f"q{q}", score)
-        for (setting, k), each in scores.items()
-        for draw, score in enumerate(each)
-        for q in range(queries)
+def judged(scores: dict[tuple[str, int], float], draws: int = 1, queries: int = 1) -> pd.DataFrame:
+    """Queries with the same score in each draw of each (setting, k), by the paper's judge."""
+    parts = [
+        factories.judged_arms({arm: [score] * queries for arm, score in scores.items()}, ARM)
+        for draw in range(draws)
     ]
-    table = pd.DataFrame(rows, columns=["setting", "k", "draw", "query_id", "score"])
-    return table.assign(model=model, group="g", abstained=0.0, status="ok", judge=judge)
+    table = pd.concat(parts, keys=range(draws), names=["draw"]).drop(
+        columns="draw", errors="ignore"
+    )
+    return table.reset_index("draw").assign(model=NAME, group="g", judge="o4-mini")
 
 
 @pytest.fixture
@@ -142,7 +138,7 @@ def test_a_verdict_follows_from_the_interval_of_the_difference_and_the_margin(
     difference: float, margin: float, verdict: str
 ) -> None:
     # Under GT clue the paper prints 41.79: the interval is the difference ± 1.929.
-    table = judged({("gt_clue", 1): [(41.79 + difference) / 100] * 5}, queries=374)
+    table = judged({("gt_clue", 1): (41.79 + difference) / 100}, draws=5, queries=374)
     (row,) = held(table, margin=margin).to_dict("records")
     assert pytest.approx(1.929, abs=0.001) == HALF
     ends = (row["ci_low"], row["ci_high"])
@@ -163,7 +159,7 @@ SIX = reported(6).query("setting != 'text_rag'")
 def test_verdicts_need_the_papers_data_judge_and_number_of_queries(
     papers: Benchmark, guide: Benchmark
 ) -> None:
-    table = judged({("zero_shot", 0): [0.5]}, queries=374)
+    table = judged({("zero_shot", 0): 0.5}, queries=374)
     results = to_percent(mean_scores(table)).query("metric == 'accuracy'")
     other = compare_to_paper(results, PAPER, guide, table)
     assert "verdict" not in other
@@ -173,7 +169,7 @@ def test_verdicts_need_the_papers_data_judge_and_number_of_queries(
     assert ruled.loc[("zero-shot (no image)", 0), "Qwen2.5VL (reported)"] == "38.90"
     verdicts = []
     for queries in (266, 374):  # Table 6 is about 266; its best top-k is compared whatever its k
-        table = judged({("top_k", 5): [0.5], ("top_k", 15): [0.6]}, queries=queries).assign(m=0)
+        table = judged({("top_k", 5): 0.5, ("top_k", 15): 0.6}, queries=queries).assign(m=0)
         results = to_percent(mean_scores(table, by=["model", "setting", "k", "m"]))
         best = best_top_k(results.query("metric == 'accuracy'"))
         (row,) = held(table, SIX, best).to_dict("records")
@@ -203,7 +199,7 @@ def test_table_2_is_compared_on_the_papers_data_alone(papers: Benchmark, guide: 
 
 
 def test_what_failed_answers_could_change_widens_the_interval() -> None:
-    whole = judged({("zero_shot", 0): [0.5]}, queries=374)
+    whole = judged({("zero_shot", 0): 0.5}, queries=374)
     torn = whole.assign(score=whole["score"].mask(whole.index < 37))  # 9.89 % of the answers
     (before,), (after,) = (held(table).to_dict("records") for table in (whole, torn))
     assert after["value"] == before["value"]
