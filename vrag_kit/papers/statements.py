@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis.comparisons import holm_by_family
-from vrag_kit.analysis.report_tables import NOTHING, ci_cells, format_ci, format_p
+from vrag_kit.analysis.report_tables import ci_cells, format_ci, format_p, report_table
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
@@ -263,23 +263,14 @@ def save_statement_checks(
 
 
 def show_statements(claims: pd.DataFrame) -> Styler:
-    """Formats the table of `save_statement_checks` for display: each statement once and in full,
-    its metric, expected range, value with interval, n, Holm's p, verdict, and data version.
+    """Formats the table of `save_statement_checks` for display: a row for each statement, range,
+    model and stratum, a column for each verdict, with the value, its interval, n and Holm's p.
     """
-    says = claims["statement"].astype(str).str.split("; number: ", n=1)
-    table = claims.assign(
-        statement=says.str[0],
-        measured=says.str[1].fillna(""),
-        value=ci_cells(claims, decimals=2),
-        n=claims["n"].map("{:.0f}".format, na_action="ignore").fillna(NOTHING),
-    )
-    columns = ["value", "n", "verdict"]
-    if claims["data_version"].fillna("").any():
-        table["p (Holm)"] = claims["p_holm"].map(format_p, na_action="ignore")
-        columns = ["value", "n", "p (Holm)", "verdict", "data_version"]
-    rows = ["statement", "measured", "expected", "system", "stratum"]
-    table = table.sort_values(["statement", "system"], kind="stable")
-    return style_table(table[[*rows, *columns]].astype(object).fillna("").set_index(rows))
+    p = [f", p {format_p(each)}" if each == each else "" for each in claims["p_holm"]]
+    cells = ci_cells(claims, decimals=2, n=True) + pd.Series(p, claims.index, dtype=object)
+    rows = ["statement", "expected", "system", "stratum"]
+    table = claims.sort_values(["statement", "system"], kind="stable")
+    return style_table(report_table(table, rows=rows, columns=["verdict"], cells=cells, empty=""))
 
 
 def load_statement_checks(folder: Path | str) -> pd.DataFrame:

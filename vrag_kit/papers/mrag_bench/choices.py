@@ -63,14 +63,12 @@ def is_unparsed(judged: pd.DataFrame) -> pd.Series:
 
 
 def _marks(reading: ParsedChoice) -> frozenset[str]:
-    marks = {reading.rule}
-    if len(reading.letters) > 1:
-        marks.add("ambiguous")
-    if reading.rule == "declined":
-        marks.add("abstention")
-    if reading.options_are_letters:
-        marks.add("options are letters")
-    return frozenset(marks)
+    marks = {
+        "ambiguous": len(reading.letters) > 1,
+        "abstention": reading.rule == "declined",
+        "options are letters": reading.options_are_letters,
+    }
+    return frozenset({reading.rule, *(mark for mark, holds in marks.items() if holds)})
 
 
 LETTERS = "ABCD"

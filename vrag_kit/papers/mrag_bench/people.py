@@ -78,9 +78,8 @@ def inter_rater_agreement(judged: pd.DataFrame, benchmark: Benchmark) -> pd.Data
             letters = both[(both != NO_LETTER).all(axis=1)]
             same = letters[first].eq(letters[second]).astype(float).reindex(both.index)
             found = estimate(same.to_numpy(), both.index.map(benchmark.groups).to_numpy())
-            kappa = math.nan
-            if letters.stack().nunique() > 1:
-                kappa = cohen_kappa_score(letters[first], letters[second])
+            several = letters.stack().nunique() > 1
+            kappa = cohen_kappa_score(letters[first], letters[second]) if several else math.nan
             rows.append((setting, first, second, *found, kappa))
     numbers = ["value", "ci_low", "ci_high", "n", "n_failed", "kappa"]
     table = pd.DataFrame(rows, columns=["setting", "first", "second", *numbers])
