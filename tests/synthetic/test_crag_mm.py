@@ -18,7 +18,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers.crag_mm.parameters import index_folders, open_services
-from vrag_kit.papers.crag_mm.search import page_relevance
+from vrag_kit.papers.crag_mm.recall import page_relevance
 from vrag_kit.synthetic.crag_mm import EDITIONS, generate_crag_mm, open_multi_turn, open_single_turn
 from vrag_kit.synthetic.crag_mm.conversations import TYPE_SHARES
 from vrag_kit.synthetic.crag_mm.edition import (

@@ -17,7 +17,7 @@ from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.papers.crag_mm.parameters import open_services
-from vrag_kit.papers.crag_mm.search import answer_in_page, page_relevance
+from vrag_kit.papers.crag_mm.recall import answer_in_page, page_relevance
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
 from vrag_kit.synthetic.crag_mm import open_single_turn
 from vrag_kit.types import Benchmark, Document, Query

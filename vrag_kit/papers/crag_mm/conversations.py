@@ -12,7 +12,7 @@ from vrag_kit.analysis.conversations import (
     conversation_passes,
     mark_stopped,
 )
-from vrag_kit.analysis.estimates import table_mean
+from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import ARM
 from vrag_kit.generation import EarlyStop
 from vrag_kit.judging import Judge, judge_answers
@@ -28,9 +28,6 @@ METRICS = (*BEFORE, *AFTER, *PER_CONVERSATION)
 OF_QUESTIONS = (*BEFORE, *AFTER, "truthfulness")
 """The metrics of single questions."""
 _BOUNDS = ("bound_low", "bound_high")
-_NUMBERS = ["value", "ci_low", "ci_high", "n", "n_turns", "n_failed", *_BOUNDS]
-
-
 RIGHT = 1.0
 """Score of a correct turn; a missing one scores 0, an incorrect one −1 (section 4)."""
 
@@ -79,32 +76,24 @@ def conversation_means(
     conversation, before its turns are split into slices, in whose order the rows are. Raises
     `KeyError` for a query without a slice, and `VragError` as `apply_early_stop` does.
     """
-    rows, keys = _turns(judged, benchmark, stop, by, slices)
-    scale, missing = scale_of(rows), rows["asked"] & rows["score"].isna()
-    columns, versions = ["value", *_BOUNDS], [_turn_values(rows, by)]
-    for end in (scale.worst, scale.best):  # turns without a verdict as incorrect, and as correct
-        filled = rows.assign(score=rows["score"].mask(missing, end))
-        versions.append(_turn_values(mark_stopped(filled, stop), by))
-    lost = missing.groupby(conversation_passes(rows)).transform("any")
     single = not any(query.conversation_id for query in benchmark.queries.values())
     metrics = OF_QUESTIONS if single else METRICS
-    found = []
-    for metric in metrics if slices is None else ["truthfulness"]:
-        values = {name: each[metric] for name, each in zip(columns, versions, strict=True)}
-        failed = lost if metric in BEFORE else rows["after_stop"].isna()
-        units = _units(rows.assign(**values, failed=failed), metric, keys, columns)
-        for key, part in units.groupby(keys, sort=False, dropna=False):
-            known, mean = part.dropna(subset="value"), table_mean(part, _scale(metric, rows))
-            counts = (known["conversation"].nunique(), int(known["n_turns"].sum()))
-            bounds = part[list(_BOUNDS)].mean()
-            numbers = (mean.value, *mean.interval(), *counts, int(part["failed"].sum()), *bounds)
-            found.append((*key, metric, *numbers))
-    table = pd.DataFrame(found, columns=[*keys, "metric", *_NUMBERS])
+    keys, metrics = [*by], metrics if slices is None else ("truthfulness",)
+    keys += [] if slices is None else ["slice"]
+    units = _units(judged, benchmark, stop, metrics, by, slices)
+    known = units["value"].notna()
+    units = units.assign(n=units["conversation"].where(known), n_failed=units["failed"])
+    units["n_turns"] = units["n_turns"].where(known, 0).astype(int)
+    means = cluster_means(units, [*keys, "metric"])[[*keys, "metric", "value", "ci_low", "ci_high"]]
+    numbers = {"n": "nunique", "n_turns": "sum", "n_failed": "sum"} | dict.fromkeys(_BOUNDS, "mean")
+    counts = units.groupby([*keys, "metric"], sort=False, dropna=False).agg(numbers)
+    table = means.join(counts.reset_index(drop=True))
     if slices is None:
         return table
     order = list(dict.fromkeys(slices.values()))
-    places = table["slice"].map(order.index)
-    return table.iloc[places.argsort(kind="stable")].reset_index(drop=True)
+    return table.sort_values(
+        "slice", key=lambda names: names.map(order.index), kind="stable", ignore_index=True
+    )
 
 
 def conversation_values(
@@ -123,27 +112,52 @@ def conversation_values(
     after `by`: truthfulness as in `conversation_means`, shares of the turns in the slice. Raises as
     `conversation_means` does.
     """
-    rows, keys = _turns(judged, benchmark, early_stopping_rule, by, slices)
-    of_turns, tables = _turn_values(rows, by), {}
-    for metric in metrics:
-        values, scale = rows.assign(value=of_turns[metric], failed=False), _scale(metric, rows)
-        units = _units(values, metric, keys, ["value"])[[*keys, "query_id", "group", "value"]]
-        tables[metric] = units.assign(score_min=scale.worst, score_max=scale.best)
-    return pd.concat(tables, names=["metric"]).reset_index("metric").reset_index(drop=True)
+    units = _units(judged, benchmark, early_stopping_rule, metrics, by, slices)
+    return units.drop(columns=[*_BOUNDS, "conversation", "n_turns", "failed"])
 
 
-def _turns(
+def _units(
     judged: pd.DataFrame,
     benchmark: Benchmark,
     stop: StopRule,
+    metrics: Sequence[str],
     by: Sequence[str],
     slices: Mapping[str, str] | None,
-) -> tuple[pd.DataFrame, list[str]]:
-    """`apply_early_stop`, with the column slice where there are `slices`, and an arm's columns."""
-    rows = apply_early_stop(judged, benchmark, stop, by=by)
-    if slices is None:
-        return rows, list(by)
-    return rows.assign(slice=rows["query_id"].map(slices.__getitem__)), [*by, "slice"]
+) -> pd.DataFrame:
+    """Values of `metrics` and their bounds, means over draws and samples, by turn or, of
+    `PER_CONVERSATION`, by conversation, whose name is then the query_id; with n_turns, and failed,
+    the number of unscored draws and samples.
+    """
+    rows, keys = apply_early_stop(judged, benchmark, stop, by=by), [*by]
+    if slices is not None:
+        rows, keys = rows.assign(slice=rows["query_id"].map(slices.__getitem__)), [*by, "slice"]
+    scale, missing = scale_of(rows), rows["asked"] & rows["score"].isna()
+    versions = {"value": _turn_values(rows, by)}
+    for bound, end in zip(_BOUNDS, (scale.worst, scale.best), strict=True):
+        filled = rows.assign(score=rows["score"].mask(missing, end))
+        versions[bound] = _turn_values(mark_stopped(filled, stop), by)
+    passes = conversation_passes(rows)
+    lost = missing.groupby(passes).transform("any")
+    unit = list(dict.fromkeys([*keys, "conversation", "query_id", "group"]))
+    means, tables = dict.fromkeys(versions, "mean"), {}
+    for metric in metrics:
+        values = {name: version[metric] for name, version in versions.items()}
+        failed = lost if metric in BEFORE else rows["after_stop"].isna()
+        units = rows.assign(**values, failed=failed, n_turns=1)
+        if metric in PER_CONVERSATION:
+            units["query_id"] = units["conversation"]
+            whole = units.groupby([*unit, passes], sort=False, dropna=False)
+            units = whole.agg(means | {"n_turns": "sum", "failed": "any"}).reset_index()
+        else:
+            units["failed"] &= units["turn"].eq(0)  # a conversation fails once
+        runs = units.groupby(unit, sort=False, dropna=False)
+        units = runs.agg(means | {"n_turns": "mean", "failed": "sum"}).reset_index()
+        ends = scale if metric == "truthfulness" else SHARES
+        if metric == "successful_turns":
+            ends = Scale(0.0, float(rows["turns"].max()))
+        tables[metric] = units.assign(score_min=ends.worst, score_max=ends.best)
+    table = pd.concat(tables, names=["metric"])
+    return table.reset_index("metric").reset_index(drop=True)
 
 
 def _turn_values(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -164,29 +178,6 @@ def _turn_values(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     }
     columns |= {name: column.where(after.notna()) for name, column in stopped.items()}
     return pd.DataFrame(columns).astype(float)
-
-
-def _units(rows: pd.DataFrame, metric: str, keys: list[str], columns: list[str]) -> pd.DataFrame:
-    """Means of `columns` over draws and samples, by turn or, of `PER_CONVERSATION`, by
-    conversation, whose name is then the query_id; with n_turns and the number of failed ones.
-    """
-    means = dict.fromkeys(columns, "mean")
-    unit = list(dict.fromkeys([*keys, "conversation", "query_id", "group"]))
-    if metric in PER_CONVERSATION:
-        rows = rows.assign(query_id=rows["conversation"], n_turns=1)
-        passes = rows.groupby([*unit, conversation_passes(rows)], sort=False, dropna=False)
-        rows = passes.agg(means | {"n_turns": "sum", "failed": "any"}).reset_index()
-    else:  # a conversation fails once
-        rows = rows.assign(n_turns=1, failed=rows["failed"] & rows["turn"].eq(0))
-    runs = rows.groupby(unit, sort=False, dropna=False)
-    return runs.agg(means | {"n_turns": "mean", "failed": "sum"}).reset_index()
-
-
-def _scale(metric: str, rows: pd.DataFrame) -> Scale:
-    """The scale of a conversation's or a turn's value."""
-    if metric == "truthfulness":
-        return scale_of(rows)
-    return Scale(0.0, float(rows["turns"].max())) if metric == "successful_turns" else SHARES
 
 
 def early_stopping(judge: Judge, benchmark: Benchmark) -> EarlyStop:

@@ -5,7 +5,6 @@ each turn, and the evidence that is kept.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,11 +15,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import History, RetrievedEvidence
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import Rewriter, RewriteResult
-from vrag_kit.judging import Judge, TruthfulnessRuleJudge
-from vrag_kit.judging.answer_metrics import has_new_words
-from vrag_kit.judging.text import normalized_words
 from vrag_kit.retrieval import SearchService
-from vrag_kit.retrieval.entity_hit_rate import Pair, Relevance
 from vrag_kit.types import Benchmark, Context, Document, Query, QueryId, ordered
 
 IMAGE_K = 30
@@ -73,10 +68,10 @@ class SearchPipeline:
                 ' rewrite to "none" or "reference".'
             )
 
-    def _services(self, arm: str) -> dict[str, SearchService | None]:
-        """The searches of a setting, by kind."""
+    def _services(self, arm: str) -> dict[str, SearchService]:
+        """The available searches of a setting, by kind."""
         searches = {"image": self.images, "web": self.web}
-        return {kind: searches[kind] for kind in ARMS[arm]}
+        return {kind: found for kind in ARMS[arm] if (found := searches[kind])}
 
     @property
     def found_by(self) -> dict[str, str]:
@@ -84,7 +79,7 @@ class SearchPipeline:
         bm25".
         """
         services = {arm: self._services(arm).values() for arm in ARMS}
-        return {arm: " + ".join(each.name for each in of if each) for arm, of in services.items()}
+        return {arm: " + ".join(each.name for each in of) for arm, of in services.items()}
 
     def contexts(self, benchmark: Benchmark, arms: Sequence[str]) -> list[Context]:
         """Returns one context per query and setting, to which `find` adds documents at each turn.
@@ -94,9 +89,8 @@ class SearchPipeline:
         """
         ks, contexts = {"image": self.image_k, "web": self.web_k}, []
         for arm in arms:
-            for kind, service in self._services(arm).items():
-                if service is None:
-                    raise VragError(f"{arm} has no {kind} search; name one, or leave {arm} out.")
+            for kind in set(ARMS[arm]) - set(self._services(arm)):
+                raise VragError(f"{arm} has no {kind} search; name one, or leave {arm} out.")
             k = sum(ks[kind] for kind in ARMS[arm])
             contexts += [Context(query_id=each, setting=arm, k=k) for each in benchmark.queries]
         return contexts
@@ -110,41 +104,39 @@ class SearchPipeline:
         Entries without a named entity, and pages without title or snippet, have no text to show:
         they are skipped, and counted. A turn fails if the rewriter fails on its question.
         """
-        turns: dict[str, dict[QueryId, History]] = defaultdict(dict)
-        for context, history in zip(contexts, histories, strict=True):
-            turns[context.setting][context.query_id] = history
-        found = {}
-        for arm, asked in turns.items():
-            queries = [benchmark.queries[name] for name in asked]
-            evidence = self._found(ARMS[arm], queries, list(asked.values()))
-            found[arm] = dict(zip(asked, evidence, strict=True))
-        return [found[context.setting][context.query_id] for context in contexts]
+        found = [RetrievedEvidence()] * len(contexts)
+        for arm in dict.fromkeys(context.setting for context in contexts):
+            places = [at for at, context in enumerate(contexts) if context.setting == arm]
+            queries = [benchmark.queries[contexts[at].query_id] for at in places]
+            evidence = self._found(arm, queries, [histories[at] for at in places])
+            for at, each in zip(places, evidence, strict=True):
+                found[at] = each
+        return found
 
     def _found(
-        self, searched: Sequence[str], queries: Sequence[Query], histories: Sequence[History]
+        self, arm: str, queries: Sequence[Query], histories: Sequence[History]
     ) -> list[RetrievedEvidence]:
-        entries: Mapping[QueryId, RetrievedEvidence] = {}
-        if self.images is not None and "image" in searched:
-            run = self.images.search(queries, self.image_k)
-            entries = _shown(run[run["score"] > self.threshold], self.images)
-        from_images = [entries.get(query.query_id, RetrievedEvidence()) for query in queries]
-        if self.web is None or "web" not in searched:
-            return from_images
-        rewritten = self._rewritten(queries, from_images, histories)
+        """The evidence of each question in one setting."""
+        services, found = self._services(arm), [RetrievedEvidence()] * len(queries)
+        if images := services.get("image"):
+            run = images.search(queries, self.image_k)
+            entries = _shown(run[run["score"] > self.threshold], images)
+            found = [entries.get(query.query_id, RetrievedEvidence()) for query in queries]
+        if not (web := services.get("web")):
+            return found
+        rewritten = self._rewritten(queries, found, histories)
         pairs = list(zip(queries, rewritten, strict=True))
         asked = [replace(query, text=new.text) for query, new in pairs if new.failure is None]
-        pages = _shown(self.web.search(asked, self.web_k), self.web)
-        found = []
-        for (query, question), first in zip(pairs, from_images, strict=True):
-            then = pages.get(query.query_id, RetrievedEvidence())
-            both = RetrievedEvidence(
+        pages = _shown(web.search(asked, self.web_k), web)
+        for at, (query, new) in enumerate(pairs):
+            first, then = found[at], pages.get(query.query_id, RetrievedEvidence())
+            found[at] = RetrievedEvidence(
                 documents=first.documents + then.documents,
                 n_skipped=first.n_skipped + then.n_skipped,
-                search_query=question.text,
-                rewrite_status=question.outcome,
-                failure=question.failure,
+                search_query=new.text,
+                rewrite_status=new.outcome,
+                failure=new.failure,
             )
-            found.append(both)
         return found
 
     def _rewritten(
@@ -158,10 +150,13 @@ class SearchPipeline:
             return [RewriteResult(text=query.text, outcome="") for query in queries]
         if self.rewrite == "reference" or self.rewriter is None:
             known = [str(query.metadata.get("reference_query") or "") for query in queries]
-            outcomes = ["reference" if each else "no_reference" for each in known]
-            texts = [each or query.text for each, query in zip(known, queries, strict=True)]
-            pairs = zip(texts, outcomes, strict=True)
-            return [RewriteResult(text=text, outcome=outcome) for text, outcome in pairs]
+            pairs = zip(queries, known, strict=True)
+            return [
+                RewriteResult(text=words, outcome="reference")
+                if words
+                else RewriteResult(text=query.text, outcome="no_reference")
+                for query, words in pairs
+            ]
         template = self.rewriter.prompts.template(self.rewrite)
         prompts = []
         for query, hits, history in zip(queries, entries, histories, strict=True):
@@ -188,83 +183,39 @@ def _has_text(document: Document) -> bool:
     return any(entity_names(document)) or bool(page)
 
 
-def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Relevance:
-    """Return a function that decides whether a page contains the answer to a query, for `hit_rate`.
-    `part` is "snippets", or "full pages" (the snippet of a page without full text).
-
-    A text is judged as if it were the answer. It is relevant if the verdict is the best of the
-    judge's scale, and None if that could not be parsed; each text is judged once. The truthfulness
-    rule judge expects an answer of one sentence, and is replaced by `answer_in_page`. A page
-    without text is not relevant.
-    """
-
-    def relevance(pairs: Sequence[Pair]) -> list[bool | None]:
-        texts = [_page_text(page, part) for _, page in pairs]
-        if isinstance(judge, TruthfulnessRuleJudge):
-            return [answer_in_page(*pair, text) for pair, text in zip(pairs, texts, strict=True)]
-        asked = [(query.query_id, text) for (query, _), text in zip(pairs, texts, strict=True)]
-        distinct = [each for each in dict.fromkeys(asked) if each[1]]
-        table = pd.DataFrame(distinct, columns=["query_id", "answer"])
-        scores = [verdict.score for verdict, *_ in judge.judge(benchmark, table)]
-        best = [None if score is None else score == judge.scale.best for score in scores]
-        found = dict(zip(distinct, best, strict=True))
-        return [found.get(each, False) for each in asked]
-
-    return relevance
-
-
-def answer_in_page(query: Query, page: Document, text: str) -> bool:
-    """Return whether a page names the query's entity and contains an accepted answer.
-    The entity may be in its title or text. The text must have every content word of an accepted
-    answer that the question lacks; where it lacks none, every content word.
-
-    A query without a known entity needs no name. This rule suits regular sentences: real pages
-    paraphrase.
-    """
-    named = normalized_words(f"{page.metadata.get('page_name') or ''} {text}")
-    has_answer = any(has_new_words(text, accepted, query.text) for accepted in query.answers)
-    return has_answer and normalized_words(query.entity) <= named
-
-
-def _page_text(page: Document, part: str) -> str:
-    snippet = page.text or ""
-    return snippet if part == "snippets" else str(page.metadata.get("page_result") or snippet)
-
-
 _OF_IMAGES = ("egocentric", "image_quality", "image_size", "region", "where")
 """Metadata of a query that describe its image."""
+_SEED = 0
 
 
-def with_mismatched_images(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
+def with_mismatched_images(benchmark: Benchmark) -> Benchmark:
     """Replaces every query's image, and its metadata, by those of another session; all turns of a
     conversation get the same one.
 
     The new image shows another entity, where the data name entities, and is of the same domain if
-    possible. `seed` and the session determine the choice. Questions, answers and groups stay.
-    Raises `VragError` for a session without a possible replacement.
+    possible. The session determines the choice. Questions, answers and groups stay. Raises
+    `VragError` for a session without a possible replacement.
     """
     first: dict[str, Query] = {}
     for query in benchmark.queries.values():
         first.setdefault(query.group, query)
-    lenders = {group: _lender(query, first, seed) for group, query in first.items()}
+    lenders = {group: _lender(query, first) for group, query in first.items()}
     queries = {}
     for name, query in benchmark.queries.items():
         lender = lenders[query.group]
         metadata = {key: each for key, each in query.metadata.items() if key not in _OF_IMAGES}
         metadata |= {key: lender.metadata[key] for key in _OF_IMAGES if key in lender.metadata}
         queries[name] = replace(query, image=lender.image, metadata=metadata)
-    named = f"{benchmark.fingerprint}\nother pictures, seed {seed}"
+    named = f"{benchmark.fingerprint}\nother pictures, seed {_SEED}"
     fingerprint = hashlib.sha256(named.encode()).hexdigest()
     return replace(benchmark, fingerprint=fingerprint, queries=queries)
 
 
-def _lender(query: Query, first: Mapping[str, Query], seed: int) -> Query:
+def _lender(query: Query, first: Mapping[str, Query]) -> Query:
     """A query of another session, whose image may replace this one's."""
-    others = [
-        other
-        for group, other in first.items()
-        if group != query.group and not (query.entity and other.entity == query.entity)
-    ]
+    others = [other for other in first.values() if other.group != query.group]
+    if query.entity:
+        others = [other for other in others if other.entity != query.entity]
     if not others:
         raise VragError(
             f"session {query.group!r}: no other shows another entity; its picture cannot be"
@@ -272,5 +223,5 @@ def _lender(query: Query, first: Mapping[str, Query], seed: int) -> Query:
         )
     domain = query.metadata.get("domain")
     alike = [other for other in others if other.metadata.get("domain") == domain] or others
-    chosen = ordered([other.group for other in alike], seed, query.group, "other picture")[0]
+    chosen = ordered([other.group for other in alike], _SEED, query.group, "other picture")[0]
     return first[chosen]

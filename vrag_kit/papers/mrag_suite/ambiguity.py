@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -26,11 +26,11 @@ from vrag_kit.analysis.comparisons import cluster_difference, holm, paired_diffe
 from vrag_kit.analysis.estimates import Estimate
 from vrag_kit.analysis.means import per_query, to_percent
 from vrag_kit.config import GREEDY, Entry, Workspace
-from vrag_kit.generation.generators import load_generator
+from vrag_kit.generation.generators import Generator, load_generator
 from vrag_kit.judging.llm_judge import Request, StructuredAsker
 from vrag_kit.judging.rubric import UnparsedError, fill_template, one_line
 from vrag_kit.judging.scale import scale_of
-from vrag_kit.types import Benchmark, Document, LazyImage, Message, Prompt, Query, ordered
+from vrag_kit.types import Benchmark, Document, LazyImage, Message, Prompt, Query, QueryId, ordered
 
 CLEAR, AMBIGUOUS = "CLEAR", "AMBIGUOUS"
 LONGEST = 30
@@ -39,6 +39,7 @@ WORDS: dict[str, Any] = json.loads(  # Any: texts, lists and mappings of them
     Path(__file__).with_name("ambiguity.json").read_text(encoding="utf-8")
 )
 """The prompts as data, with their source; our additions are marked."""
+T = TypeVar("T")
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
 _LABELLED = re.compile(r"(?:[-•*]|\d+[.)])\s|rewritten question\s*:|rewrite\s*:", re.IGNORECASE)
@@ -127,62 +128,57 @@ DETECTION = ["query_id", "group", "status", "explanation", "detail"]
 """Columns of a detector's results; detail says why a status is missing ("")."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AmbiguityDetector:
     """Detects and rewrites ambiguous questions with a model; replies are stored and parsed again
     each time, and an unparsed one is requested once more.
     """
 
-    detector: StructuredAsker
-    rewriter: StructuredAsker
+    generator: Generator
+    at: Workspace
 
     @property
     def name(self) -> str:
         """The model's name."""
-        return self.detector.generator.name
+        return self.generator.name
 
     def detect(self, benchmark: Benchmark) -> pd.DataFrame:
         """Returns one row per question: query_id, group, status ("CLEAR", "AMBIGUOUS"; "" if
         unparsed), explanation, detail (why there is none).
         """
-        queries = list(benchmark.queries.values())
-        replies = _ask(self.detector, queries, map(detection_prompt, queries), read_detection)
-        rows = [
-            (query.query_id, query.group, *(found or ("", "")), why)
-            for query, (found, why) in zip(queries, replies, strict=True)
-        ]
+        prompts = {name: detection_prompt(query) for name, query in benchmark.queries.items()}
+        rows = []
+        for name, found, why in self._ask("detections", "detection", prompts, read_detection):
+            rows.append((name, benchmark.queries[name].group, *(found or ("", "")), why))
         return pd.DataFrame(rows, columns=DETECTION)
 
     def rewrite_queries(self, benchmark: Benchmark, detections: pd.DataFrame) -> pd.DataFrame:
         """Rewrites each question that `detections` flag from its gold evidence: query_id, original,
         question ("" if unparsed), detail.
         """
-        flagged = detections[detections["status"] == AMBIGUOUS]
-        queries = [benchmark.queries[query_id] for query_id in flagged["query_id"]]
-        prompts = []
-        for query, why in zip(queries, flagged["explanation"], strict=True):
-            gold = map(benchmark.corpus.__getitem__, benchmark.relevant(query.query_id))
-            prompts.append(query_rewrite_prompt(query, gold, why))
-        replies = _ask(self.rewriter, queries, prompts, read_query_rewrite)
-        rows = [
-            (query.query_id, query.text, new or "", why)
-            for query, (new, why) in zip(queries, replies, strict=True)
-        ]
+        flagged = detections[detections["status"] == AMBIGUOUS].set_index("query_id")["explanation"]
+        prompts = {}
+        for name, why in flagged.items():
+            gold = [benchmark.corpus[each] for each in benchmark.relevant(name)]
+            prompts[name] = query_rewrite_prompt(benchmark.queries[name], gold, why)
+        rows = []
+        for name, new, why in self._ask("new questions", "query", prompts, read_query_rewrite):
+            rows.append((name, benchmark.queries[name].text, new or "", why))
         return pd.DataFrame(rows, columns=["query_id", "original", "question", "detail"])
 
-
-def _ask(
-    asker: StructuredAsker,
-    queries: Sequence[Query],
-    prompts: Iterable[Prompt],
-    read: Callable[[str], Any],  # Any: what it reads
-) -> list[tuple[Any, str]]:
-    """The parsed reply to each prompt, and why there is none."""
-    asked = [
-        Request(prompt=prompt, read=read, owner=query.query_id)
-        for query, prompt in zip(queries, prompts, strict=True)
-    ]
-    return [(reply.value, str(reply.failure or "")) for reply in asker.ask(asked)]
+    def _ask(
+        self, what: str, repair: str, prompts: Mapping[QueryId, Prompt], read: Callable[[str], T]
+    ) -> list[tuple[QueryId, T | None, str]]:
+        """Each query, the parsed reply to its prompt, and why there is none."""
+        asker = StructuredAsker(
+            generator=self.generator,
+            at=self.at,
+            what=what,
+            repair=lambda reason: WORDS["repair"][repair].format(reason=reason),
+        )
+        asked = [Request(prompt=each, read=read, owner=name) for name, each in prompts.items()]
+        replies = zip(prompts, asker.ask(asked), strict=True)
+        return [(name, reply.value, str(reply.failure or "")) for name, reply in replies]
 
 
 def load_ambiguity_detector(
@@ -195,20 +191,7 @@ def load_ambiguity_detector(
     Raises `VragError` as `load_generator` does.
     """
     decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}
-    generator = load_generator(entry, decoding=decoding, at=at)
-
-    def asker(what: str, repair: str) -> StructuredAsker:
-        return StructuredAsker(
-            generator=generator,
-            at=at,
-            what=what,
-            repair=lambda reason: repair.format(reason=reason),
-        )
-
-    words = WORDS["repair"]
-    return AmbiguityDetector(
-        asker("detections", words["detection"]), asker("new questions", words["query"])
-    )
+    return AmbiguityDetector(load_generator(entry, decoding=decoding, at=at), at)
 
 
 def with_rewritten_questions(benchmark: Benchmark, rewrites: pd.DataFrame) -> Benchmark:

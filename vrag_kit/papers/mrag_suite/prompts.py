@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -43,51 +43,23 @@ LAYOUT = "paper"
 """Name of the layout of `suite_prompts` in a sweep, as opposed to a model's training prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptDesign:
-    """One of the prompts that the paper compares."""
-
-    init: str
-    """Of `INIT`: "plain" or "expert"."""
-    example: str
-    """Of `EXAMPLES`: "ex1", "ex3" or "ex6"."""
-    reasoning: str
-    """Of `REASONING`."""
-
-    def __str__(self) -> str:
-        """Name in tables: "expert-ex3-direct"."""
-        return f"{self.init}-{self.example}-{self.reasoning}"
-
-    def opening(self, domain: str) -> str:
-        """Returns the text of the initialisation, for an expert in `domain`."""
-        return INIT[self.init].replace("<DOMAIN>", domain)
-
-
-_DESIGNS = {"-".join(parts): PromptDesign(*parts) for parts in product(INIT, EXAMPLES, REASONING)}
-PROMPTS = {name: design for name, design in _DESIGNS.items() if design.reasoning in SWEPT}
-"""Maps the names of the sweep's twelve prompts to their designs; the paper's nicknames clash (Table
-6 has some that Table 11 does not, and Table 11 maps expert3 to ex6).
+PROMPTS = tuple("-".join(parts) for parts in product(INIT, EXAMPLES, SWEPT))
+"""Names of the sweep's twelve prompts, "expert-ex3-direct"; the paper's nicknames clash (Table 6
+has some that Table 11 does not, and Table 11 maps expert3 to ex6).
 """
 
 
-def prompt_design(name: str) -> PromptDesign:
-    """Returns the design of this name, also for the four reasoning patterns outside of the sweep
-    ("plain-ex1-verify"). Raises `VragError` for any other.
+def prompt_parts(prompt: str, domain: str) -> dict[str, str]:
+    """Returns the opening, for an expert in `domain`, the example and the reasoning of a prompt,
+    also of the four reasoning patterns outside of the sweep ("plain-ex1-verify"). Raises
+    `VragError` for an unknown name.
     """
-    if name not in _DESIGNS:
-        raise VragError(f"prompt is {name!r}; expected one of {', '.join(_DESIGNS)}.")
-    return _DESIGNS[name]
-
-
-def prompt_parts_table(prompts: Sequence[str]) -> pd.DataFrame:
-    """Returns the parts of these prompts: the column words, by part ("opens", "style", "reasoning")
-    and name. Raises as `prompt_design` does.
-    """
-    used = "-".join(str(prompt_design(name)) for name in prompts).split("-")
-    parts = {"opens": INIT, "style": EXAMPLES, "reasoning": REASONING}
-    table = pd.concat({part: pd.Series(words) for part, words in parts.items()})
-    table = table[table.index.isin(used, level=1)]
-    return table.rename_axis(["part", "name"]).to_frame("words")
+    every = {"-".join(parts): parts for parts in product(INIT, EXAMPLES, REASONING)}
+    if prompt not in every:
+        raise VragError(f"prompt is {prompt!r}; expected one of {', '.join(every)}.")
+    init, example, reasoning = every[prompt]
+    opening = INIT[init].replace("<DOMAIN>", domain)
+    return {"opening": opening, "example": EXAMPLES[example], "reasoning": REASONING[reasoning]}
 
 
 def domain_of(dataset: str) -> str:
@@ -114,11 +86,8 @@ def suite_prompts(
     `options` a question's options. Raises `VragError` for an unknown prompt, `KeyError` for an
     unknown answer.
     """
-    design = prompt_design(prompt)
-    values: dict[str, str | bool] = {"captions": captions, "options": options}
-    values |= {"opening": design.opening(domain), "example": EXAMPLES[design.example]}
-    values["reasoning"] = REASONING[design.reasoning]
-    template = _LAYOUT.with_values(values).template("layout")
+    shown = {"captions": captions, "options": options}
+    template = _LAYOUT.with_values(shown | prompt_parts(prompt, domain)).template("layout")
     return PromptSet(
         templates={prompt: replace(template, name=prompt)},
         settings={setting: {None: prompt} for setting in SETTINGS},

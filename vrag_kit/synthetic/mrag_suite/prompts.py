@@ -91,10 +91,8 @@ def load_prompt_sweep(
 
 def _with_parts(prompt: str, domain: str) -> PromptSet:
     """The guide's words with a prompt's parts at the end: before them they change no reply."""
-    design = paper.prompt_design(prompt)
     known = load_prompts(FIELD_GUIDE, domain=domain)
-    example, reasoning = paper.EXAMPLES[design.example], paper.REASONING[design.reasoning]
-    behind = "\n".join(filter(None, (design.opening(domain), example, reasoning))) + "\n"
+    behind = "\n".join(filter(None, paper.prompt_parts(prompt, domain).values())) + "\n"
     templates = {}
     for name, template in known.templates.items():
         values = {**template.values, "behind": behind}
