@@ -218,13 +218,3 @@ def test_the_papers_parts_follow_the_words_that_the_shipped_answerers_know() -> 
         assert ("expert in moths" in behind) is (role == "expert")
     own = load_prompt_sweep("paper", ["plain-ex1-direct"], suite)["plain-ex1-direct"]["guide"]
     assert "Short answer:" in prompt_text(build_prompt(suite["guide"], context, own))
-
-
-def test_strata_are_named_with_their_n_in_each_data_set() -> None:
-    rows = [("in training data", "WebQA", 33), ("in training data", "Visual-RAG", 29)]
-    rows += [("all questions", "WebQA", 80), ("all questions", "Visual-RAG", 80)]
-    table = pd.DataFrame(rows, columns=["stratum", "dataset", "n"])
-    assert list(paper.figures.strata_with_n(table).values()) == [
-        "in training data (n = 33 in WebQA, 29 in Visual-RAG)",
-        "all questions (n = 80 in each data set)",
-    ]

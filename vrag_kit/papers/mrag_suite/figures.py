@@ -9,10 +9,8 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from vrag_kit.analysis.report_tables import TINY
 from vrag_kit.claims.checking import reference_answers
@@ -20,17 +18,8 @@ from vrag_kit.claims.verdicts import UNPARSED
 from vrag_kit.papers.mrag_suite.modes import ARMS, mode_names
 from vrag_kit.plotting.diagnostics import confusion_plot
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
-from vrag_kit.plotting.panels import NO_NAMES, Names, Series, draw_interval, forest_plot
-from vrag_kit.plotting.style import (
-    GREY,
-    LIGHT,
-    MODEL,
-    OUTCOME,
-    REPORTED,
-    fit,
-    new_figure,
-    set_caption,
-)
+from vrag_kit.plotting.panels import NO_NAMES, Names, forest_plot
+from vrag_kit.plotting.style import LIGHT, OUTCOME
 from vrag_kit.types import Benchmark
 
 
@@ -38,20 +27,6 @@ def count_beyond(differences: pd.DataFrame) -> str:
     """Counts the 95 % intervals on either side of 0, for titles: "3 of 9 above 0, 1 below"."""
     above, below = (differences["ci_low"] > 0).sum(), (differences["ci_high"] < 0).sum()
     return f"{above} of {len(differences)} intervals above 0, {below} below"
-
-
-def strata_with_n(table: pd.DataFrame) -> dict[str, str]:
-    """Names strata with their n in each data set, for legends: "all questions (n = 80 in WebQA, 60
-    in Visual-RAG)". `table` has one n for each stratum and data set.
-    """
-    names = {}
-    for stratum, part in table.groupby("stratum", sort=False):
-        sizes = part.groupby("dataset", sort=False)["n"].max()
-        counts = ", ".join(f"{n} in {dataset}" for dataset, n in sizes.items())
-        if len(sizes) > 1 and sizes.nunique() == 1:
-            counts = f"{sizes.iloc[0]} in each data set"
-        names[str(stratum)] = f"{stratum} (n = {counts})"
-    return names
 
 
 def own_metric_plot(
@@ -71,44 +46,24 @@ def own_metric_plot(
     return forest_plot(table, names=every, xlabel=xlabel, limits=limits, **look)
 
 
-_PANELS = {
-    "n_full": "Questions\n(log scale)",
-    "avg_image_width_px": "Mean image width\n(pixels)",
-    "avg_question_length": "Mean length of\na question (words)",
-    "avg_answer_length": "Mean length of\nan answer (words)",
-}
-
-
-def _key(label: str, color: str, marker: str = "o") -> Line2D:
-    """An entry of a legend."""
-    return Line2D([], [], color=color, marker=marker, linestyle="", label=label)
+_LENGTHS = {"avg_question_length": "questions", "avg_answer_length": "accepted answers"}
 
 
 def statistics_figure(statistics: pd.DataFrame) -> Figure:
-    """Draws the number of questions and three means of each data set, a panel each, with the
-    paper's as grey diamonds. `statistics` comes from `describe_suite`.
+    """Draws the mean lengths of each data set's questions and answers, a panel each, with the
+    paper's as grey ticks. `statistics` comes from `describe_suite`.
     """
-    names = list(dict.fromkeys(statistics["dataset"]))
-    figure, (axes,) = new_figure(1, len(_PANELS), height=0.24 * len(names) + 1.1, sharey=True)
-    for axis, (metric, panel) in zip(axes, _PANELS.items(), strict=True):
-        part = statistics[statistics["metric"] == metric].set_index("dataset").reindex(names)
-        rows = np.arange(len(part), dtype=float)
-        axis.plot(part["published"], rows, "D", color=REPORTED, markersize=4, fillstyle="none")
-        draw_interval(axis, rows, part, Series(MODEL[0]), flat=True)
-        axis.set_title(panel)
-        axis.margins(x=0.12)
-        axis.set_xscale("log" if metric == "n_full" else "linear")
-        axis.xaxis.set_major_formatter("{x:,.0f}")
-    axes[0].set_yticks(range(len(names)), names)
-    axes[0].invert_yaxis()
+    lengths = statistics[statistics["metric"].isin(_LENGTHS)].assign(model="")
     sizes = statistics.loc[statistics["metric"] == "n_full", "value"]
-    title = f"A data set holds {sizes.min():,.0f} to {sizes.max():,.0f} questions"
-    caption = "Widths are means over gold images, lengths over questions."
-    handles = [_key("these data sets", MODEL[0])]
-    handles.append(_key("reported (Table 1, the paper's data)", REPORTED, "D"))
-    handles[-1].set_fillstyle("none")
-    set_caption(figure, title, caption, handles)
-    return figure
+    return forest_plot(
+        lengths,
+        rows="dataset",
+        panels="metric",
+        names={**_LENGTHS, "reported": "reported (Table 1, the paper's data)"},
+        reported=lengths.assign(value=lengths["published"]),
+        xlabel="Mean length (words)",
+        title=f"A data set holds {sizes.min():,.0f} to {sizes.max():,.0f} questions",
+    )
 
 
 _VERDICTS = {1.0: "entails", 0.0: "neutral", -1.0: "contradicts"}
@@ -225,37 +180,22 @@ def checker_plot(counts: pd.DataFrame) -> Figure:
     return confusion_plot(matrices, **look, title=title, caption="Right: on the diagonal.")
 
 
-_METRICS = {"H": "hallucination", "F": "faithfulness", "SK": "self-knowledge", "P": "precision"}
-
-
 def inequality_figure(rows: pd.DataFrame) -> Figure:
-    """Draws one dot for each published row and inequality, by table: right of the line the row
-    violates RAGChecker's definitions. `rows` comes from `inequalities`.
+    """Draws the share of published rows that violate each of RAGChecker's definitions, a panel for
+    each table. `rows` comes from `inequalities`.
     """
-    import seaborn as sns
-
-    broken = ~rows.groupby(["table", "cell"], sort=False)["holds"].all()
-    every = broken.groupby("table", sort=False).agg(["sum", "size"])
-    counts = {table: f"{n} of {count}" for table, n, count in every.itertuples()}
-    panels = rows.groupby("inequality", sort=False)
-    figure, axes = new_figure(1, len(panels), height=3.1, sharey=True, sharex=True)
-    look: dict[str, Any] = {"palette": {True: GREY, False: OUTCOME["incorrect"]}, "orient": "h"}
-    look |= {"jitter": 0.3, "size": 3, "order": list(counts), "legend": False}
-    for axis, (name, part) in zip(axes[0], panels, strict=True):
-        sns.stripplot(part, x="excess", y="table", hue="holds", ax=axis, **look)
-        words = " ".join(_METRICS.get(word, word) for word in str(name).split())
-        count = f"{(~part['holds']).sum()} of {len(part)} rows violate"
-        axis.set_title(fit(f"{words.replace('at most', '≤')}\n{count}", 1.55, 8))
-        axis.axvline(0, color="black", linewidth=0.8)
-        axis.grid(axis="y", visible=False)
-        axis.set(xlabel="", ylabel="")
-    figure.supxlabel("Points above what the definitions allow", fontsize=8)
-    labels = [f"Table {table}\n{count} rows\nviolate" for table, count in counts.items()]
-    axes[0][0].set_yticks(range(len(labels)), labels)
-    tables = ", ".join(f"{count} rows of Table {table}" for table, count in counts.items())
-    caption = "A dot is a row. At the left: the rows that violate any definition."
-    title = f"RAGChecker's definitions are violated by {tables} of the MRAG-Suite paper"
-    handles = [_key("a row that obeys the definition", GREY, ".")]
-    handles.append(_key("a row that violates it", OUTCOME["incorrect"], "."))
-    set_caption(figure, title, caption, handles)
-    return figure
+    violates = ~rows.groupby(["table", "cell"], sort=False)["holds"].all()
+    counts = violates.groupby("table", sort=False).agg(["sum", "size"])
+    tables = [f"{n} of {count} rows of Table {table}" for table, n, count in counts.itertuples()]
+    shares = rows.assign(value=100.0 * ~rows["holds"]).groupby(["table", "inequality"], sort=False)
+    return forest_plot(
+        shares["value"].agg(value="mean", n="size").reset_index().assign(model=""),
+        rows="inequality",
+        panels="table",
+        names={str(table): f"Table {table}" for table in counts.index},
+        xlabel="Rows that violate the definition (%)",
+        limits=(-3, 103),
+        unit="rows",
+        title=f"RAGChecker's definitions are violated by {', '.join(tables)}",
+        caption="H: hallucination, F: faithfulness, SK: self-knowledge, P: precision.",
+    )
