@@ -25,7 +25,7 @@ from vrag_kit.generation import (
     zero_shot,
 )
 from vrag_kit.judging import RuleJudge, judge_answers
-from vrag_kit.papers.mrag_suite.modes import SuiteEvidence
+from vrag_kit.papers.mrag_suite.hybrid import SuiteEvidence
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.synthetic.mrag_suite import open_suite
 from vrag_kit.types import Benchmark, Context

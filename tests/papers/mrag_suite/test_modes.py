@@ -154,7 +154,7 @@ def test_gold_evidence_alone_is_at_most_so_many_of_each_modality(tmp_path: Path)
     corpus = {**texts, "i": Document(doc_id="i", image=picture)}
     gold = {"t2": 1, "t0": 1, "i": 1, "t1": 0}
     benchmark = replace(small("mine"), corpus=corpus, qrels={"q0": gold, "q1": {"t1": 0}, "q2": {}})
-    found = mrag.modes.SuiteEvidence(
+    found = mrag.hybrid.SuiteEvidence(
         at=Workspace(cache_dir=tmp_path), retrievers={}, k={"image": 1, "text": 1}
     )
     (context,) = found.gold(benchmark)

@@ -61,25 +61,8 @@ def example_answer(checked: pd.DataFrame) -> pd.Series:
     return sheets.iloc[int(best.to_numpy().argmax())]
 
 
-DRAWN_METRICS = ["faithfulness", "hallucination (RAGChecker)", "evidence utilization"]
-"""The metrics that figures show, of `CLAIM_METRICS`."""
 _BY = ["dataset", "model", "setting"]
 _KEYS = ["dataset", "metric", "model"]
-
-
-def answer_metrics(answer: pd.Series) -> pd.DataFrame:
-    """Computes `DRAWN_METRICS` of one checked answer (columns), by the checker's verdicts and by
-    true labels where known (rows).
-    """
-    sheets = {"checker": answer["sheet"], "true labels": answer["true_sheet"]}
-    tables = {
-        source: claim_values(pd.DataFrame([answer]).assign(sheet=[sheet]), by=_BY)
-        for source, sheet in sheets.items()
-        if sheet is not None
-    }
-    values = pd.concat(tables, names=["labels"]).query("modality == 'all'")
-    values = values.assign(measure=metric_names(values))
-    return values.pivot_table("value", "labels", "measure")[DRAWN_METRICS]
 
 
 def label_sample(
@@ -166,10 +149,7 @@ def mode_contrasts(checked: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
     answers = drop_same_documents(checked, GT_ONLY)
     values = claim_values(answers, by=["dataset", "model", "setting", "stratum"])
     values = values.assign(metric=metric_names(values)).dropna(subset="metric")
-    orders = {"dataset": list(checked["dataset"].unique()), "metric": list(CLAIM_METRICS.values())}
-    values = values[values["modality"] == "all"].sort_values(
-        list(orders), key=lambda column: column.map(orders[str(column.name)].index), kind="stable"
-    )
+    values = values[values["modality"] == "all"]
     arms: Any = {"arm": "setting", "baseline": GT_ONLY, "repeats": ["setting", *_KEYS]}
     changes = paired_differences(values, by=[*_KEYS, "stratum"], **arms)
     changes = changes[changes["n"] > 0].drop(columns="p_holm")

@@ -1,18 +1,22 @@
-"""Retrieval on all data sets of a suite: single retrievers, their fusion, and images and texts per
-modality or in a single list.
+"""Retrieval on all data sets of a suite: single retrievers, their fusion, images and texts per
+modality or in a single list, and the contexts that are shown of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 
 import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import to_percent
+from vrag_kit.config import Entry, Workspace
+from vrag_kit.generation.evidence_modes import GT_ONLY, evidence_modes, top_k_per_modality
 from vrag_kit.retrieval import ORACLE, RANDOM_BASELINE, make_run, reciprocal_rank_fusion, score_runs
-from vrag_kit.retrieval.hybrid import FUSED, Runs, score_by_modality
-from vrag_kit.types import MODALITIES, Benchmark
+from vrag_kit.retrieval.hybrid import FUSED, Runs, score_by_modality, search_by_modality
+from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, ordered
 
 ALL = "all"
 """Name of all data sets pooled."""
@@ -46,20 +50,14 @@ def fusion_gains(scores: pd.DataFrame) -> pd.DataFrame:
     """
     found = scores[~scores["retriever"].isin([RANDOM_BASELINE, ORACLE])]
     names = [name for name in found["retriever"].unique() if name != FUSED]
-    pools = [found] if FUSED in set(found["retriever"]) else []
-    if pools and found["dataset"].nunique() > 1:
-        pools.append(found.assign(dataset=ALL))
+    pools = [found, found.assign(dataset=ALL)] if found["dataset"].nunique() > 1 else [found]
     tables = []
-    for values in pools:
-        gains = []
-        for name in names:
-            pair = values[values["retriever"].isin([name, FUSED])]
-            gains.append(paired_differences(pair, arm="retriever", by=_GAIN, baseline=name))
-        table = pd.concat(gains, ignore_index=True)
-        tables.append(table.assign(p_holm=holm_by_family(table, ["metric"])))
-    if not tables:
-        return pd.DataFrame(columns=[*_GAIN, "baseline", "value"])
-    return to_percent(pd.concat(tables, ignore_index=True))
+    for values, name in product(pools, names):
+        pair = values[values["retriever"].isin([name, FUSED])]
+        tables.append(paired_differences(pair, arm="retriever", by=_GAIN, baseline=name))
+    gains = pd.concat(tables, ignore_index=True)
+    families = gains.assign(is_pooled=gains["dataset"] == ALL)
+    return to_percent(gains.assign(p_holm=holm_by_family(families, ["metric", "is_pooled"])))
 
 
 def single_list_recall(
@@ -74,32 +72,92 @@ def single_list_recall(
     each), "single list" (all retrievers of both modalities fused, each
     document competing with every other), "random order" or "perfect order".
     """
+    columns = ["dataset", "required_modality", "retriever", "metric", "k", "value"]
     tables = []
-    for name, found in runs.items():
-        if set(found) != set(MODALITIES):
-            continue
-        benchmark = datasets[name]
-        last = {modality: list(by_name.values())[-1] for modality, by_name in found.items()}
-        single: dict[str, pd.DataFrame] = {}
-        for modality, by_name in found.items():
+    for name in [name for name in runs if set(runs[name]) == set(MODALITIES)]:
+        benchmark, arms, single, shown = datasets[name], {}, {}, []
+        for modality, by_name in runs[name].items():
             single |= {f"{each}, {modality}": by_name[each] for each in by_name if each != FUSED}
-        arms = {f"{modality}s alone": run for modality, run in last.items()}
-        shown = pd.concat([run[run["rank"] <= ks[modality]] for modality, run in last.items()])
-        scored = shown.assign(score=-shown["rank"])[["query_id", "doc_id", "score"]]
-        arms["per modality"] = make_run(scored)
-        arms["single list"] = reciprocal_rank_fusion(single)
+            arms[f"{modality}s alone"] = last = list(by_name.values())[-1]
+            shown.append(last[last["rank"] <= ks[modality]])
+        both = pd.concat(shown)
+        scored = both.assign(score=-both["rank"])[["query_id", "doc_id", "score"]]
+        arms |= {"per modality": make_run(scored), "single list": reciprocal_rank_fusion(single)}
         scores = score_runs(benchmark, arms, cutoffs=[sum(ks.values())])
         queries = benchmark.queries.items()
         needs = {key: query.metadata.get("required_modality") for key, query in queries}
         scores = scores.assign(required_modality=scores["query_id"].map(needs))
         tables.append(_of_dataset(name, scores))
-    if not tables:
-        columns = ["dataset", "required_modality", "retriever", "metric", "k", "value"]
-        return pd.DataFrame(columns=columns)
-    return pd.concat(tables, ignore_index=True)
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
 
 def _of_dataset(name: str, scores: pd.DataFrame) -> pd.DataFrame:
     """Scores that can stand below those of another data set."""
     ids = {column: f"{name}: " + scores[column].astype(str) for column in ("query_id", "group")}
     return scores.assign(dataset=name, **ids)
+
+
+_DEPTH = 20
+"""Number of documents per modality that a search ranks, beyond gold ones where those are apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteEvidence:
+    """Builds the contexts of questions from gold evidence and from searches by modality."""
+
+    retrievers: Mapping[str, Sequence[Entry]]
+    """Retrievers of each modality, as in `search_by_modality`; several are fused."""
+    k: Mapping[str, int]
+    """Number of documents of a modality in a context, where a data set has it."""
+    questions: int | None = None
+    """Maximum number of questions per data set in `sample`; None: all that have gold evidence."""
+    seed: int = 0
+    """Seed of the sample of questions, and of the order of documents in `modes`."""
+    at: Workspace = field(default_factory=Workspace)
+
+    def searched(self, benchmark: Benchmark) -> list[Context]:
+        """Returns one context per query with the first documents of each modality that the
+        benchmark has (`top_k_per_modality`). Raises as `search_by_modality` does.
+        """
+        ranked, ks = self._search(benchmark, _DEPTH)
+        return top_k_per_modality(benchmark, ranked, ks=ks)
+
+    def gold(self, benchmark: Benchmark) -> list[Context]:
+        """Returns contexts with gold documents only, in the order of the labels, at most k of each
+        modality: one per query that has any, in the setting "gt_only".
+        """
+        contexts, k = [], sum(self.k.values())
+        for query_id in filter(benchmark.relevant, benchmark.queries):
+            shown: list[DocId] = []
+            for modality in MODALITIES:
+                gold = [
+                    each
+                    for each in benchmark.relevant(query_id)
+                    if benchmark.corpus[each].modality == modality
+                ]
+                shown += gold[: self.k[modality]]
+            contexts.append(Context(query_id=query_id, setting=GT_ONLY, k=k, doc_ids=tuple(shown)))
+        return contexts
+
+    def sample(self, benchmark: Benchmark) -> Benchmark:
+        """Samples questions with gold evidence; a larger sample contains a smaller one."""
+        there = [each for each in benchmark.queries if benchmark.relevant(each)]
+        return benchmark.subset(ordered(there, self.seed, "in modes")[: self.questions])
+
+    def modes(self, benchmark: Benchmark) -> list[Context]:
+        """Returns the contexts of the questions of `sample` in the modes of `evidence_modes`, over
+        the data set's modalities; distractors are the best ranked of all its documents. Raises
+        `VragError` as `evidence_modes` and `search_by_modality` do.
+        """
+        few = self.sample(benchmark)
+        most = max((len(few.relevant(each)) for each in few.queries), default=0)
+        ranked, ks = self._search(benchmark, most + max(_DEPTH, *self.k.values()))
+        return evidence_modes(few, ranked, ks=ks, seed=self.seed)
+
+    def _search(
+        self, benchmark: Benchmark, depth: int
+    ) -> tuple[dict[str, pd.DataFrame], dict[str, int]]:
+        """Modality → its last run, which is the fused one of several; modality → k."""
+        runs = search_by_modality(benchmark, self.retrievers, k=depth, at=self.at)
+        ranked = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}
+        return ranked, {name: self.k[name] for name in ranked if self.k.get(name, 0) > 0}

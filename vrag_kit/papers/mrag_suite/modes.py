@@ -4,10 +4,8 @@ set by its own metric (Table 5).
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -16,13 +14,12 @@ from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import to_percent
 from vrag_kit.analysis.strata import ALL, expand_strata, trained_groups
 from vrag_kit.config import Entry, Workspace
-from vrag_kit.generation.evidence_modes import GT_ONLY, MODES, evidence_modes, top_k_per_modality
+from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.generation.experiment import ask_models
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging import Judge, judge_answers
 from vrag_kit.papers.mrag_suite.datasets import dataset_metric, metric_label
-from vrag_kit.retrieval.hybrid import search_by_modality
-from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, Query, ordered
+from vrag_kit.types import Benchmark, Context, Query
 
 ZERO_SHOT = "zero_shot"
 ARMS = {
@@ -173,65 +170,3 @@ def mode_names(table: pd.DataFrame) -> dict[str, str]:
     """
     metrics = zip(table["dataset"], table["metric"].map(metric_label), strict=True)
     return {**ARMS, **{name: f"{name}, {metric}" for name, metric in metrics}}
-
-
-_DEPTH = 20
-"""Number of documents per modality that a search ranks, beyond gold ones where those are apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteEvidence:
-    """Builds the contexts of questions from gold evidence and from searches by modality."""
-
-    retrievers: Mapping[str, Sequence[Entry]]
-    """Retrievers of each modality, as in `search_by_modality`; several are fused."""
-    k: Mapping[str, int]
-    """Number of documents of a modality in a context, where a data set has it."""
-    questions: int | None = None
-    """Maximum number of questions per data set in `sample`; None: all that have gold evidence."""
-    seed: int = 0
-    """Seed of the sample of questions, and of the order of documents in `modes`."""
-    at: Workspace = field(default_factory=Workspace)
-
-    def searched(self, benchmark: Benchmark) -> list[Context]:
-        """Returns one context per query with the first documents of each modality that the
-        benchmark has (`top_k_per_modality`). Raises as `search_by_modality` does.
-        """
-        ranked, ks = self._search(benchmark, _DEPTH)
-        return top_k_per_modality(benchmark, ranked, ks=ks)
-
-    def gold(self, benchmark: Benchmark) -> list[Context]:
-        """Returns contexts with gold documents only, in the order of the labels, at most k of each
-        modality: one per query that has any, in the setting "gt_only".
-        """
-        contexts, k = [], sum(self.k.values())
-        for query_id in benchmark.queries:
-            gold: dict[str, list[DocId]] = defaultdict(list)
-            for doc_id in benchmark.relevant(query_id):
-                gold[benchmark.corpus[doc_id].modality].append(doc_id)
-            shown = tuple(chain.from_iterable(gold[each][: self.k[each]] for each in MODALITIES))
-            contexts.append(Context(query_id=query_id, setting=GT_ONLY, k=k, doc_ids=shown))
-        return [context for context in contexts if context.doc_ids]
-
-    def sample(self, benchmark: Benchmark) -> Benchmark:
-        """Samples questions with gold evidence; a larger sample contains a smaller one."""
-        there = [each for each in benchmark.queries if benchmark.relevant(each)]
-        return benchmark.subset(ordered(there, self.seed, "in modes")[: self.questions])
-
-    def modes(self, benchmark: Benchmark) -> list[Context]:
-        """Returns the contexts of the questions of `sample` in the modes of `evidence_modes`, over
-        the data set's modalities; distractors are the best ranked of all its documents. Raises
-        `VragError` as `evidence_modes` and `search_by_modality` do.
-        """
-        few = self.sample(benchmark)
-        most = max((len(few.relevant(each)) for each in few.queries), default=0)
-        ranked, ks = self._search(benchmark, most + max(_DEPTH, *self.k.values()))
-        return evidence_modes(few, ranked, ks=ks, seed=self.seed)
-
-    def _search(
-        self, benchmark: Benchmark, depth: int
-    ) -> tuple[dict[str, pd.DataFrame], dict[str, int]]:
-        """Modality → its last run, which is the fused one of several; modality → k."""
-        runs = search_by_modality(benchmark, self.retrievers, k=depth, at=self.at)
-        ranked = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}
-        return ranked, {name: self.k[name] for name in ranked if self.k.get(name, 0) > 0}

@@ -24,7 +24,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, load_generator
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.papers.cross_benchmark import JudgedBenchmark
-from vrag_kit.papers.mrag_suite.modes import SuiteEvidence
+from vrag_kit.papers.mrag_suite.hybrid import SuiteEvidence
 from vrag_kit.synthetic.mrag_suite import ground_truth
 from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth
 from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE, load_prompts, prompts_for
