@@ -27,13 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vrag_kit.benchmarks.datasets.crag_mm_index import (
-    ENTRIES,
-    PAGES,
-    entry_document,
-    page_chunks,
-    page_document,
-)
+from vrag_kit.benchmarks.datasets import crag_mm_index as index
 from vrag_kit.benchmarks.rows import RAISE
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
@@ -118,7 +112,7 @@ def convert_index(rows: Iterable[ChromaRow], folder: Path, modality: str, entry:
         validate_embeddings(vectors, ids, encoder)
         versions = [encoder.modalities.stamp(piece) for piece in pieces]
         write_shard(cache, ids, versions, vectors)
-    documents = part / (ENTRIES if modality == "image" else PAGES)
+    documents = part / (index.ENTRIES if modality == "image" else index.PAGES)
     write_file(documents, (f"{json.dumps(line)}\n" for line in lines.values()))
     part.rename(folder)
     return f"{folder}: {len(converted):,} vectors of {len(lines):,} documents by {encoder.name}"
@@ -134,7 +128,7 @@ def _entry(row: ChromaRow, lines: dict[str, Json]) -> Document:
     number = int(row.id) if row.id.isdecimal() else row.id
     line: Json = {"index": number, "image": None, "entities": entities}
     line["image_url"] = row.metadata.get("image_url") or ""
-    document = entry_document(line, f"row {row.id!r}", RAISE, Path())
+    document = index.entry_document(line, f"row {row.id!r}", RAISE, Path())
     if document is None:
         raise ValueError(row.id)
     lines[document.doc_id] = line
@@ -147,12 +141,12 @@ def _chunk(row: ChromaRow, lines: dict[str, Json]) -> Document:
     found = re.search(r"_chunk_(\d+)$", row.id)
     number = int(found[1]) if found else 0
     line: Json = {key: row.metadata.get(key) for key in keys} | {"chunks": [number]}
-    page = page_document(line, f"row {row.id!r}", RAISE)
+    page = index.page_document(line, f"row {row.id!r}", RAISE)
     if page is None:
         raise ValueError(row.id)
     known = lines.setdefault(page.doc_id, line)
     known["chunks"] = sorted({*known["chunks"], number})
-    return Document(doc_id=chunk_id(page, number), text=page_chunks(page)[number])
+    return Document(doc_id=chunk_id(page, number), text=index.page_chunks(page)[number])
 
 
 def _json(stored: Any) -> Any:  # Any: whatever JSON holds

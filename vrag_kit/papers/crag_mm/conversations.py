@@ -17,7 +17,7 @@ from vrag_kit.analysis.means import ARM
 from vrag_kit.generation import EarlyStop
 from vrag_kit.judging import Judge, judge_answers
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
-from vrag_kit.types import PLACEHOLDER, Benchmark, QueryId
+from vrag_kit.types import PLACEHOLDER, Benchmark
 
 BEFORE = ("accuracy", "missing", "hallucination")
 """Shares of turns that are correct, missing and incorrect, before early stopping."""
@@ -195,20 +195,3 @@ def early_stopping(judge: Judge, benchmark: Benchmark) -> EarlyStop:
         return judged["score"].mask(stands_in).tolist()
 
     return EarlyStop(score=score, rule=early_stopping_rule)
-
-
-NEEDS_HISTORY = "needs history"
-SELF_CONTAINED = "self-contained"
-NOT_ANNOTATED = "not annotated"
-
-
-def needs_history(benchmark: Benchmark) -> dict[QueryId, str]:
-    """Maps each query to "needs history", "self-contained", or "not annotated", as are all single
-    questions.
-    """
-    words = {True: NEEDS_HISTORY, False: SELF_CONTAINED, None: NOT_ANNOTATED}
-    labels = {}
-    for name, query in benchmark.queries.items():
-        needs = query.metadata.get("needs_history") if query.conversation_id else None
-        labels[name] = words[needs]
-    return labels

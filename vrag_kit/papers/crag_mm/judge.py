@@ -14,16 +14,8 @@ import pandas as pd
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.config import Entry, Workspace
 from vrag_kit.errors import VragError
-from vrag_kit.judging import (
-    Judge,
-    Rubric,
-    TruthfulnessRuleJudge,
-    UnparsedError,
-    Verdict,
-    is_abstention,
-    load_judge,
-)
-from vrag_kit.judging.rubric import fill_template, one_line
+from vrag_kit.judging import Judge, TruthfulnessRuleJudge, is_abstention, load_judge
+from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict, fill_template, one_line
 from vrag_kit.judging.scale import TRUTH
 from vrag_kit.judging.truthfulness import Declines, precheck, truth_verdict
 from vrag_kit.types import Benchmark, JsonView, Query

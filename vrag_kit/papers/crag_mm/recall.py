@@ -16,7 +16,6 @@ from vrag_kit.papers.crag_mm.statistics import image_type
 from vrag_kit.papers.published import published
 from vrag_kit.retrieval import SearchService
 from vrag_kit.retrieval.entity_hit_rate import (
-    Pair,
     Relevance,
     entity_coverage,
     entity_hit_rate,
@@ -122,7 +121,7 @@ def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Relevance:
     without text is not relevant.
     """
 
-    def relevance(pairs: Sequence[Pair]) -> list[bool | None]:
+    def relevance(pairs: Sequence[tuple[Query, Document]]) -> list[bool | None]:
         texts = []
         for _, page in pairs:
             full = page.metadata.get("page_result") if part == "full pages" else ""

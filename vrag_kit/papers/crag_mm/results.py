@@ -14,14 +14,7 @@ from vrag_kit.benchmarks.datasets.crag_mm import NAMES
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
-from vrag_kit.papers.crag_mm.conversations import (
-    NEEDS_HISTORY,
-    NOT_ANNOTATED,
-    SELF_CONTAINED,
-    conversation_means,
-    conversation_values,
-    needs_history,
-)
+from vrag_kit.papers.crag_mm.conversations import conversation_means, conversation_values
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.papers.crag_mm.statistics import KINDS, image_type
 from vrag_kit.papers.published import format_spread, published
@@ -63,6 +56,9 @@ def truthfulness_gains(
     return to_percent(gains[["metric", "baseline", *others]].reset_index(drop=True))
 
 
+NEEDS_HISTORY = "needs history"
+SELF_CONTAINED = "self-contained"
+NOT_ANNOTATED = "not annotated"
 LOW, NORMAL = "low quality", "normal"
 LOW_LESS_NORMAL, NEEDS_LESS_ALONE = (LOW, NORMAL), (NEEDS_HISTORY, SELF_CONTAINED)
 """Pairs of slices that the paper compares: the harder one, and its baseline."""
@@ -78,6 +74,18 @@ _FACETS: Mapping[str, Sequence[str]] = {
     "history": (SELF_CONTAINED, NEEDS_HISTORY),
 }
 """Facet → its slices, in the order of the paper's figures."""
+
+
+def needs_history(benchmark: Benchmark) -> dict[QueryId, str]:
+    """Maps each query to "needs history", "self-contained", or "not annotated", as are all single
+    questions.
+    """
+    words = {True: NEEDS_HISTORY, False: SELF_CONTAINED, None: NOT_ANNOTATED}
+    labels = {}
+    for name, query in benchmark.queries.items():
+        needs = query.metadata.get("needs_history") if query.conversation_id else None
+        labels[name] = words[needs]
+    return labels
 
 
 def slice_labels(benchmark: Benchmark, searches: SearchPipeline) -> dict[str, dict[QueryId, str]]:

@@ -11,6 +11,8 @@ import pandas as pd
 from vrag_kit.config import Workspace
 from vrag_kit.papers.crag_mm.audit import CONVERSATIONS
 from vrag_kit.papers.crag_mm.conversations import NEEDS_HISTORY
+from vrag_kit.papers.crag_mm.results import NEEDS_HISTORY
+from vrag_kit.papers.sources import DataSource, make_data_source
 from vrag_kit.papers.statements import (
     DataSource,
     load_statements,

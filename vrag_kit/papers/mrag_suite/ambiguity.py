@@ -30,7 +30,7 @@ from vrag_kit.generation.generators import Generator, load_generator
 from vrag_kit.judging.llm_judge import Request, StructuredAsker
 from vrag_kit.judging.rubric import UnparsedError, fill_template, one_line
 from vrag_kit.judging.scale import scale_of
-from vrag_kit.types import Benchmark, Document, LazyImage, Message, Prompt, Query, QueryId, ordered
+from vrag_kit.types import Benchmark, Document, Message, Prompt, Query, QueryId, ordered
 
 CLEAR, AMBIGUOUS = "CLEAR", "AMBIGUOUS"
 LONGEST = 30
@@ -62,19 +62,16 @@ def query_rewrite_prompt(query: Query, evidence: Iterable[Document], explanation
     was flagged; its own image comes first.
     """
     listed = fill_template(WORDS["flagged"], {"explanation": explanation})
-    images: list[LazyImage] = []
+    images = []
     for item in evidence:
         if item.image is not None:
             images.append(item.image)
             listed += fill_template(WORDS["picture"], {"number": str(len(images))})
         if item.text is not None:
             listed += fill_template(WORDS["item"], {"text": one_line(item.text)})
-    fields = {
-        "evidence": listed.rstrip("\n"),
-        "raw_question": query.text,
-        "raw_answer": next(iter(query.answers), ""),
-    }
     own = () if query.image is None else (query.image,)
+    answer = next(iter(query.answers), "")
+    fields = {"evidence": listed.rstrip("\n"), "raw_question": query.text, "raw_answer": answer}
     words = fill_template(WORDS["query_rewrite"], fields)
     return (Message(role="user", parts=(*own, *images, words)),)
 
@@ -244,8 +241,6 @@ def match_clear_questions(
     suite: Mapping[str, Benchmark],
     detections: pd.DataFrame,
     memorised: Mapping[str, Mapping[str, Collection[str]]] | None = None,
-    *,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Matches each ambiguous question with a clear one of the same data set. Columns: dataset,
     ambiguous, clear, group and clear_group (of either question), words_apart.
@@ -263,8 +258,8 @@ def match_clear_questions(
         trained = (memorised or {}).get(dataset, {}).values()
         length = {name: len(query.text.split()) for name, query in benchmark.queries.items()}
         knows = {name: [groups[name] in of_model for of_model in trained] for name in length}
-        free = ordered(status.index[status == CLEAR], seed, "clear partner")
-        for name in ordered(status.index[status == AMBIGUOUS], seed, "ambiguous"):
+        free = ordered(status.index[status == CLEAR], 0, "clear partner")
+        for name in ordered(status.index[status == AMBIGUOUS], 0, "ambiguous"):
             alike = [other for other in free if knows[other] == knows[name]]
             if not alike:
                 continue
@@ -298,17 +293,15 @@ def ambiguous_minus_clear(
             continue
         value = part.drop_duplicates("query_id").set_index("query_id")["value"]
         asked = own[own["clear"].isin(value.index) & own["ambiguous"].isin(value.index)]
-        sides = pd.DataFrame({name: asked[name].map(value) for name in ("ambiguous", "clear")})
-        both = sides.notna().all(axis=1)
-        counts = int(both.sum()), int((~both).sum())
-        numbers = [math.nan] * 4
-        if both.any():
+        sides = [asked[name].map(value).to_numpy(float) for name in ("ambiguous", "clear")]
+        both = np.isfinite(sides[0] + sides[1])
+        n, numbers = int(both.sum()), [math.nan] * 4
+        if n:
+            known = np.concatenate([side[both] for side in sides])
             groups = pd.concat([asked["group"][both], asked["clear_group"][both]])
-            known = sides[both].to_numpy(float).ravel(order="F")
-            is_ambiguous = np.arange(len(known)) < counts[0]
-            found = cluster_difference(known, groups, is_ambiguous, scale)
+            found = cluster_difference(known, groups, np.arange(2 * n) < n, scale)
             numbers = [found.value, *found.interval(), found.p_value()]
-        rows.append((*key, *numbers[:3], *counts, numbers[3]))
+        rows.append((*key, *numbers[:3], n, len(both) - n, numbers[3]))
     return pd.DataFrame(rows, columns=[*by, "value", "ci_low", "ci_high", "n", "n_failed", "p"])
 
 
