@@ -27,7 +27,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.papers.crag_mm.conversations import early_stopping_rule
-from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, rewriting_prompts
+from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS, rewriting_prompts
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.retrieval import SearchService
 from vrag_kit.retrieval.runs import make_run

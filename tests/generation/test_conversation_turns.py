@@ -23,7 +23,7 @@ from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversation
 from vrag_kit.generation.generators import DryRunGenerator
 from vrag_kit.papers.crag_mm.conversations import early_stopping
 from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
-from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS
+from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS
 from vrag_kit.types import Benchmark, Context
 
 PAPER = PROMPT_SETS["paper"]

@@ -15,7 +15,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import read_prompts, render
 from vrag_kit.generation.prompts import Template
 from vrag_kit.generation.rendering import render_with_documents
-from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS as WORDINGS_CRAG
+from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS as WORDINGS_CRAG
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Context, Document, Prompt, Query, Turn
 

@@ -14,7 +14,7 @@ from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, render
 from vrag_kit.papers import mrag_bench
-from vrag_kit.papers.crag_mm.prompts import load_prompts
+from vrag_kit.papers.crag_mm.parameters import load_prompts
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 

@@ -16,7 +16,7 @@ from strip_notebooks import PATHS
 from vrag_kit.checkpoints import shipped_models
 from vrag_kit.errors import RENAMED, VragError, did_you_mean, nearest
 from vrag_kit.generation.conversation import HISTORIES
-from vrag_kit.papers.crag_mm.prompts import rewriting_prompts
+from vrag_kit.papers.crag_mm.parameters import rewriting_prompts
 from vrag_kit.papers.crag_mm.search import NOT_REWRITTEN
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan

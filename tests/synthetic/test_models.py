@@ -19,8 +19,7 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.config import Workspace
 from vrag_kit.generation import ConversationConfig, ask_conversations, ask_models
 from vrag_kit.judging import TruthfulnessRuleJudge, judge_answers
-from vrag_kit.papers.crag_mm.parameters import index_folders
-from vrag_kit.papers.crag_mm.prompts import load_prompts
+from vrag_kit.papers.crag_mm.parameters import index_folders, load_prompts
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.papers.mrag_bench.choices import MultipleChoiceJudge
 from vrag_kit.papers.mrag_bench.results import with_scenarios

@@ -13,7 +13,7 @@ from talks import entry
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers.crag_mm.oracles import LADDER, NONE, PARTS
+from vrag_kit.papers.crag_mm.oracles import LADDER, PARTS
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.types import Query
 
@@ -42,7 +42,7 @@ def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
         paper.oracles.oracle_pipelines(SearchPipeline())
 
 
-def test_a_budget_adds_up_to_what_is_lost_and_counts_what_corrects_answers() -> None:
+def test_a_budget_adds_up_to_what_is_lost() -> None:
     benchmark = factories.benchmark([f"q{number}" for number in range(4)])
     letters = dict(zip(LADDER, ("WMRW", "WRRW", "RRRM", "RRWW"), strict=True))
     scores = {
@@ -54,9 +54,3 @@ def test_a_budget_adds_up_to_what_is_lost_and_counts_what_corrects_answers() -> 
     # sums of scores along the ladder: −1, 0, 3, 0, and 4 at best
     assert budget.to_dict() == dict(zip(PARTS, (1 / 4, 3 / 4, -3 / 4, 4 / 4), strict=True))
     assert budget.sum() == pytest.approx(1 - (-1 / 4))
-    counts = paper.oracles.recovered_by(table)
-    assert counts.T[("m", "incorrect")].to_dict() == {
-        "oracle region": 0, "oracle entity": 1, "oracle query": 0,
-        "oracle entity and query": 0, NONE: 1,
-    }  # fmt: skip
-    assert counts.loc[("m", "missing"), "oracle region"] == 1

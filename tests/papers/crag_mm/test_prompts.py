@@ -11,7 +11,7 @@ from conftest import ROOT
 from talks import entry, make_talks, page
 
 from vrag_kit.generation import render
-from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, load_prompts
+from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS, load_prompts
 from vrag_kit.types import Prompt, Query, Turn
 
 PRINTED = (ROOT / "tests" / "data" / "crag_mm_prompts.md").read_text(encoding="utf-8")

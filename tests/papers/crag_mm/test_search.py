@@ -18,7 +18,7 @@ from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, ask_conversations, load_rewriter
 from vrag_kit.generation.rewriting import parse_rewriting
-from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, rewriting_prompts
+from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS, rewriting_prompts
 from vrag_kit.papers.crag_mm.search import SearchPipeline, with_mismatched_images
 from vrag_kit.types import Benchmark
 

@@ -30,7 +30,6 @@ LADDER = (NO_ORACLE, REGION, ENTITY, ALL)
 """Oracles in order; each adds information to the one before."""
 PARTS = ("region", "entity", "query", "unrecovered")
 """The parts of the loss: by step of `LADDER`, and after the last."""
-NONE = "none of these"
 SURE = 2.0
 """Score of an entry of the annotated entity: above any threshold."""
 
@@ -55,12 +54,12 @@ def oracle_entity_search(service: SearchService) -> SearchService:
     return replace(service, name=name, fingerprint=fingerprint, ranker=rank)
 
 
-def sample_questions(benchmark: Benchmark, count: int | None, *, seed: int = 0) -> Benchmark:
+def sample_questions(benchmark: Benchmark, count: int | None) -> Benchmark:
     """Samples `count` single questions, or whole conversations, of the benchmark at random; all if
     it is None. For questions that are asked several times: with every oracle, or with mismatched
     images.
     """
-    groups = ordered(dict.fromkeys(benchmark.groups.values()), seed, "oracles")
+    groups = ordered(dict.fromkeys(benchmark.groups.values()), 0, "oracles")
     wanted = set(groups[:count])
     return benchmark.subset([name for name, group in benchmark.groups.items() if group in wanted])
 
@@ -100,22 +99,6 @@ def truthfulness_budget(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFr
     rows = lost.set_axis(list(PARTS), axis=1).melt(var_name="part", ignore_index=False)
     rows = rows.reset_index().assign(metric="truthfulness_lost", score_min=-2.0, score_max=2.0)
     return cluster_means(rows, ["model", "part", "metric"])
-
-
-def recovered_by(judged: pd.DataFrame) -> pd.DataFrame:
-    """Counts failing answers by the first of `ORACLES` that makes them correct, or `NONE`. Rows are
-    (model, outcome: "missing" or "incorrect"); columns are oracles and `NONE`.
-
-    Some would become correct by chance, so counts overestimate the effect; `truthfulness_budget`
-    has the net.
-    """
-    wide = judged.pivot(index=["model", "query_id"], columns="setting", values="score").dropna()
-    asked = [name for name in ORACLES if name in wide]
-    failing = wide[wide[NO_ORACLE] <= 0]
-    first = (failing[asked] > 0).assign(**{NONE: True}).idxmax(axis=1).rename("recovered by")
-    outcome = failing[NO_ORACLE].map({-1.0: "incorrect", 0.0: "missing"}).rename("outcome")
-    table = pd.crosstab([failing.index.get_level_values("model"), outcome], first)
-    return table.reindex(columns=[*asked[1:], NONE], fill_value=0)
 
 
 def _plain(name: str) -> str:

@@ -1,4 +1,6 @@
-"""The two searches, the search pipeline and the conversations that a notebook's parameters name."""
+"""Prompts of the paper (A.4, A.5.2), in its layout and in that of its code; and the searches and
+conversations that a notebook's parameters name.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,47 @@ import pandas as pd
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.config import Entry, Workspace
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations, load_rewriter
-from vrag_kit.generation.prompts import PromptSet
+from vrag_kit.generation.prompts import PromptSet, open_prompt_set, read_prompts
 from vrag_kit.judging import Judge
 from vrag_kit.papers.crag_mm.chroma import EMBEDDINGS
 from vrag_kit.papers.crag_mm.conversations import early_stopping
 from vrag_kit.papers.crag_mm.oracles import sample_questions
-from vrag_kit.papers.crag_mm.prompts import load_prompts, rewriting_prompts
 from vrag_kit.papers.crag_mm.search import NOT_REWRITTEN, SearchPipeline, with_mismatched_images
-from vrag_kit.retrieval import cached_service, image_service, text_service
-from vrag_kit.types import Benchmark, DocId, Document
+from vrag_kit.retrieval import SearchService, cached_service, image_service, text_service
+from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
+
+IMAGE_CHARS = 8_000
+WEB_CHARS = 32_000
+"""Longest context in characters: the paper's 2k and 8k tokens, as counted by its code."""
+_REWRITING = read_prompts(Path(__file__).with_name("rewriting.yaml"))
+_PAPER = read_prompts(Path(__file__).with_name("prompts.yaml"))
+_CODE = replace(_PAPER, settings={arm: {None: f"{arm}, code"} for arm in _PAPER.settings})
+PROMPT_SETS: Mapping[str, PromptSet] = {"paper": _PAPER, "code": _CODE}
+"""Maps a layout's name to its prompts. paper: one user message. code: system, image, contexts,
+earlier turns and query as separate messages. Both have the settings mm_llm, task_1, task_2 and
+task_3, and do not shorten answers.
+"""
+
+
+def load_prompts(
+    layout: str = "paper", *, image_chars: int = IMAGE_CHARS, web_chars: int = WEB_CHARS
+) -> PromptSet:
+    """Returns the prompts in a layout, with contexts of `image_chars` and `web_chars` characters at
+    most. A layout may be a custom YAML file, which defaults to the paper's prompts.
+
+    Raises `VragError` as `open_prompt_set` does.
+    """
+    budgets = {"image_chars": image_chars, "web_chars": web_chars}
+    return open_prompt_set(layout, PROMPT_SETS, "layout").with_values(budgets)
+
+
+def rewriting_prompts(*, image_chars: int = IMAGE_CHARS) -> PromptSet:
+    """Returns the prompts for query rewriting, written for the kit: the settings image, retrieved,
+    image_history and retrieved_history, with entries limited to `image_chars` characters.
+    """
+    return _REWRITING.with_values({"image_chars": image_chars})
+
 
 Parameter = Mapping[str, Any]  # Any: a notebook's parameters have values of any type
 
@@ -38,9 +71,10 @@ def open_services(
     web: Entry,
     at: Workspace,
     indexes: str = "",
+    **options: Any,  # fields of `SearchPipeline`
 ) -> SearchPipeline:
-    """Open the searches over a benchmark's own documents: `images` and `web` of a pipeline, None
-    where it has no documents to search.
+    """Opens the searches over a benchmark's own documents: a pipeline with these `options`, whose
+    `images` and `web` are None where the benchmark has no documents to search.
 
     `images` is a retriever that takes an image; `web` one that takes text, "bm25" or "words". Where
     the folder `indexes` holds a converted official index of the split at the end of the benchmark's
@@ -50,25 +84,21 @@ def open_services(
     """
     cache = project_path(at.cache_dir)
     folders = index_folders(project_path(indexes), benchmark.name.rpartition("-turn-")[2])
-    vectors = [
-        at.model_copy(update={"cache_dir": folder / EMBEDDINGS})
-        if indexes and (folder / EMBEDDINGS).is_dir()
-        else at
-        for folder in folders
-    ]
-
-    def documents(source: str) -> dict[DocId, Document]:
-        every = benchmark.corpus.items()
-        return {name: each for name, each in every if each.metadata.get("source") == source}
-
-    found = SearchPipeline()
-    if entries := documents("image_search"):
-        service = image_service(entries, images, vectors[0])
-        found = replace(found, images=cached_service(service, cache))
-    if pages := documents("web_search"):
-        service = text_service(pages, web, vectors[1], chunks=page_chunks)
-        found = replace(found, web=cached_service(service, cache))
-    return found
+    found: dict[str, SearchService] = {}
+    for kind, folder in zip(("image", "web"), folders, strict=True):
+        documents = {
+            name: document
+            for name, document in benchmark.corpus.items()
+            if document.metadata.get("source") == f"{kind}_search"
+        }
+        converted = indexes and (folder / EMBEDDINGS).is_dir()
+        vectors = at.model_copy(update={"cache_dir": folder / EMBEDDINGS}) if converted else at
+        if kind == "image" and documents:
+            found[kind] = image_service(documents, images, vectors)
+        elif documents:
+            found[kind] = text_service(documents, web, vectors, chunks=page_chunks)
+    services = {kind: cached_service(service, cache) for kind, service in found.items()}
+    return SearchPipeline(images=services.get("image"), web=services.get("web"), **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,32 +125,27 @@ class Setup:
         characters of the retrieved entries as `prompts` allows. Raises `VragError` for a `rewrite`
         that needs a model where `rewriter` is "", and as `open_services` and `load_rewriter` do.
         """
-        search, model = self.search, None
-        services = open_services(
+        search, rewriter = self.search, None
+        if search["rewriter"] and search["rewrite"] not in NOT_REWRITTEN:
+            prompts = rewriting_prompts(image_chars=self.prompts["image_context_chars"])
+            rewriter = load_rewriter(search["rewriter"], self.at, prompts=prompts)
+        return open_services(
             benchmark,
             search["image_service"],
             search["web_service"],
             self.at,
             self.indexes,
-        )
-        if search["rewriter"] and search["rewrite"] not in NOT_REWRITTEN:
-            prompts = rewriting_prompts(image_chars=self.prompts["image_context_chars"])
-            model = load_rewriter(search["rewriter"], self.at, prompts=prompts)
-        return replace(
-            services,
             image_k=search["image_k"],
             web_k=search["web_k"],
             threshold=search["similarity_threshold"],
             rewrite=search["rewrite"],
-            rewriter=model,
+            rewriter=rewriter,
         )
 
     def prompt_set(self) -> PromptSet:
         """Returns the prompts of turns; raises `VragError` for an unknown prompt_set."""
-        chars = {name: self.prompts[f"{name}_context_chars"] for name in ("image", "web")}
-        return load_prompts(
-            self.prompts["prompt_set"], image_chars=chars["image"], web_chars=chars["web"]
-        )
+        image, web = (self.prompts[f"{name}_context_chars"] for name in ("image", "web"))
+        return load_prompts(self.prompts["prompt_set"], image_chars=image, web_chars=web)
 
     def ask(
         self,

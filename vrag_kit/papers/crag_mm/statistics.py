@@ -28,8 +28,6 @@ LABEL_NAMES = {
 """What figures call facets, in their order, and some of their labels."""
 KINDS = ("egocentric", "non-egocentric")
 _LABELS = ("domain", "query_category", "dynamism", "image_quality")
-MEAN_TURNS = 4.9
-"""Mean number of turns of a conversation (section 1)."""
 MARKS = ("entity", "region", "popularity", "reference_query", "needs_history")
 """Annotations that the authors have and did not publish."""
 _SPELLED = {  # as Table 3 has it → as the data have it
@@ -44,28 +42,6 @@ _SPELLED = {  # as Table 3 has it → as the data have it
 def image_type(query: Query) -> str:
     """Returns one of `KINDS`."""
     return KINDS[not query.metadata.get("egocentric")]
-
-
-def describe(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
-    """Summarises a split as a table: columns statistic, value, unit, and `published`, the paper's
-    value for the whole benchmark, whose public splits are 30 % each (NaN if there is none).
-    """
-    questions = question_labels(single, multi)
-    images, lengths = questions.query("first"), _lengths(questions)
-    printed = published("crag_mm", 3).set_index(["domain", "split", "question_type"])["value"]
-    paper = published("crag_mm", 2).set_index(["image_quality", "image_type"])["value"]
-    egocentric = images["image_type"].eq("egocentric").sum()
-    asked, talks = (printed["total", split, "total"] for split in ("single_turn", "multi_turn"))
-    rows = [
-        ("single questions", len(single.queries), "questions", asked),
-        ("conversations", len(lengths), "conversations", talks),
-        ("turns of conversations", lengths.sum(), "turns", np.nan),
-        ("turns of a conversation, mean", lengths.mean(), "turns", MEAN_TURNS),
-        ("images", len(images), "images", paper["total", "total"]),
-        ("egocentric images", egocentric, "images", paper["total", "egocentric"]),
-        ("domains", images["domain"].nunique(), "domains", len(NAMES["domain"])),
-    ]
-    return pd.DataFrame(rows, columns=["statistic", "value", "unit", "published"])
 
 
 def distribution(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
