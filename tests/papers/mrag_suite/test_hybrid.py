@@ -1,6 +1,4 @@
-"""Retrievers of a suite: fused against each, apart and pooled, and both modalities in
-one list.
-"""
+"""Retrievers of a suite: fused against each, apart and pooled."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ import pytest
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.retrieval import make_run, reciprocal_rank_fusion
+from vrag_kit.retrieval import make_run
 from vrag_kit.retrieval.hybrid import FUSED
 from vrag_kit.types import Benchmark, Document, Query
 
@@ -72,22 +70,3 @@ def test_fusing_is_set_against_each_retriever_apart_and_pooled() -> None:
     apart = gains[gains["dataset"] != "all"].dropna(subset="p").sort_values("p")
     smallest = apart.iloc[0]
     assert smallest["p_holm"] == pytest.approx(min(1.0, len(apart) * smallest["p"]))
-
-
-def test_both_modalities_in_one_list_compete_for_as_many_places() -> None:
-    scores = paper.hybrid.single_list_recall(DATASETS, {"A": RUNS["A"]}, {"image": 1, "text": 1})
-    recall = scores[(scores["metric"] == "recall") & (scores["query_id"] == "A: q2")]
-    found = recall.set_index("retriever")["value"].to_dict()
-    # q2 wants t1, which is second among the texts. Two places: two texts hold it; one
-    # picture and one text do not. In one list p1 is first and second (1/61 + 1/62), p0
-    # first and third, p2 second and third, and t0 first once: no room for t1.
-    assert found["texts alone"] == 1.0
-    assert found["images alone"] == found["per modality"] == found["single list"] == 0.0
-    assert set(scores["required_modality"]) == {"image", "text"}
-    assert set(scores["k"]) == {2}
-    merged = reciprocal_rank_fusion(
-        {"a": RUNS["A"]["image"]["words"], "b": RUNS["A"]["image"]["looks"]}
-    )
-    assert list(merged["doc_id"][:3]) == ["p1", "p0", "p2"]
-    pages = {"A": {"image": RUNS["A"]["image"]}}
-    assert paper.hybrid.single_list_recall(DATASETS, pages, KS).empty

@@ -208,18 +208,13 @@ def conversation_card(benchmark: Benchmark, turns: pd.DataFrame) -> tuple[Figure
 def _answered(benchmark: Benchmark, row: Mapping[str, Any]) -> list[Tile]:
     """The first entity and the first page of an answer's evidence, and the answer itself."""
     found = [benchmark.corpus[each] for each in row["doc_ids"] if each in benchmark.corpus]
-    entities = [each for each in found if each.image]
-    pages = [each.doc_id for each in found if not each.image]
-    named = [*entity_names(entities[0])[:1]] if entities else []
-    first = entities[0].doc_id if entities else "none"
+    entity = next((each for each in found if each.image), None)
+    page = next((each.doc_id for each in found if not each.image), "none")
+    named = f"entity found: {next(iter(entity_names(entity)), '')}" if entity else "entity found"
     outcome = OUTCOMES.get(row["score"], "failed")
+    answer = shorten(str(row["answer"]), 100, placeholder=" …")
     return [
-        document_tile(benchmark, row["query_id"], first, ": ".join(["entity found", *named])),
-        document_tile(benchmark, row["query_id"], next(iter(pages), "none"), "page found"),
-        Tile(
-            None,
-            f"answer: {outcome}",
-            shorten(str(row["answer"]), 100, placeholder=" …"),
-            OUTCOME[outcome],
-        ),
+        document_tile(benchmark, row["query_id"], entity.doc_id if entity else "none", named),
+        document_tile(benchmark, row["query_id"], page, "page found"),
+        Tile(None, f"answer: {outcome}", answer, OUTCOME[outcome]),
     ]

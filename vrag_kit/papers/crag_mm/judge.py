@@ -201,11 +201,10 @@ def evaluate_judge(judge: Judge) -> pd.DataFrame:
     """Judges `judge_test_set` and adds the columns judged ("correct", "missing", "incorrect", or ""
     without a verdict), agrees, rule (its marks) and verdict (its text).
     """
-    table = judge_test_set()
-    queries = {}
-    columns = ["query_id", "question", "reference"]
-    for name, text, reference in table[columns].itertuples(index=False):
-        queries[name] = Query(query_id=name, text=text, answers=(reference,), group=name)
+    table, queries = judge_test_set(), {}
+    for row in table.to_dict("records"):
+        name, answers = row["query_id"], (row["reference"],)
+        queries[name] = Query(query_id=name, text=row["question"], answers=answers, group=name)
     benchmark = Benchmark(
         name="labelled answers", fingerprint="", queries=queries, corpus={}, qrels={}
     )

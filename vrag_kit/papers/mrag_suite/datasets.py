@@ -33,25 +33,8 @@ def dataset_metric(name: str, benchmark: Benchmark) -> str | None:
     metric is for options, and no question has any.
     """
     metric = OWN_METRIC.get(name)
-    by_option = metric == "choice_accuracy"
-    if by_option and not any(query.choices for query in benchmark.queries.values()):
-        return "normalised_em"
-    return metric
-
-
-_NAMES: Mapping[str, str] = {
-    "normalised_em": "exact match",
-    "choice_accuracy": "multiple-choice accuracy",
-    "relaxed_accuracy": "relaxed accuracy",
-    "keypoint_coverage": "keypoint coverage",
-    "webqa_f1": "WebQA's F1",
-    "score (rule)": "rule-based score",
-}
-
-
-def metric_label(metric: str) -> str:
-    """Returns a metric's label in figures: "exact match"; "rule-based score"."""
-    return _NAMES.get(metric, metric)
+    has_options = any(query.choices for query in benchmark.queries.values())
+    return "normalised_em" if metric == "choice_accuracy" and not has_options else metric
 
 
 DATASETS = (
@@ -68,7 +51,7 @@ DATASETS = (
 
 
 def sample_per_dataset(
-    suite: Mapping[str, Benchmark], questions: int | None, *, seed: int = 0
+    suite: Mapping[str, Benchmark], questions: int | None
 ) -> dict[str, Benchmark]:
     """Samples at most `questions` questions of each data set, the first in an order by hash, so
     samples are nested; None: all.
@@ -76,7 +59,7 @@ def sample_per_dataset(
     if questions is None:
         return dict(suite)
     return {
-        name: benchmark.subset(ordered(benchmark.queries, seed, "some of each")[:questions])
+        name: benchmark.subset(ordered(benchmark.queries, 0, "some of each")[:questions])
         for name, benchmark in suite.items()
     }
 
@@ -136,31 +119,3 @@ def _of_one(benchmark: Benchmark) -> pd.DataFrame:
     ]
     columns = ["metric", "value", "unit", "n"]
     return pd.DataFrame(rows, columns=columns).astype({"value": float, "n": float})
-
-
-def evidence_table(suite: Mapping[str, Benchmark]) -> pd.DataFrame:
-    """Counts evidence by data set (rows): documents with images and without, questions that need an
-    image, a text or both, those of two hops or more, with gold claims, with options, or without a
-    gold document, the mean number of gold documents, and the number of groups, with their unit.
-    """
-    return pd.DataFrame({name: _evidence(benchmark) for name, benchmark in suite.items()}).T
-
-
-def _evidence(benchmark: Benchmark) -> dict[str, object]:
-    facts = pd.DataFrame([query.metadata for query in benchmark.queries.values()])
-    kinds = [document.modality for document in benchmark.corpus.values()]
-    gold = pd.Series([len(benchmark.relevant(name)) for name in benchmark.queries], dtype=float)
-    needs = facts["required_modality"].value_counts()
-    return {
-        "documents with an image": kinds.count("image"),
-        "documents of text alone": kinds.count("text"),
-        "questions that need an image": needs.get("image", 0),
-        "questions that need a text": needs.get("text", 0),
-        "questions that need both": needs.get("both", 0),
-        "of two hops or more": (facts["hops"].dropna() > 1).sum() if facts["hops"].any() else "–",
-        "with gold claims": facts["gold_claims"].map(bool).sum(),
-        "with options": sum(bool(query.choices) for query in benchmark.queries.values()),
-        "without gold evidence": (gold == 0).sum(),
-        "gold documents of a question, mean": round(gold.mean(), 1),
-        "groups": f"{len(set(benchmark.groups.values())):,} {benchmark.groups_are}",
-    }

@@ -1,5 +1,5 @@
-"""Retrieval on all data sets of a suite: single retrievers, their fusion, images and texts per
-modality or in a single list, and the contexts that are shown of them.
+"""Retrieval on all data sets of a suite: single retrievers, their fusion, and the contexts that are
+shown of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import to_percent
 from vrag_kit.config import Entry, Workspace
 from vrag_kit.generation.evidence_modes import GT_ONLY, evidence_modes, top_k_per_modality
-from vrag_kit.retrieval import ORACLE, RANDOM_BASELINE, make_run, reciprocal_rank_fusion, score_runs
+from vrag_kit.retrieval import ORACLE, RANDOM_BASELINE
 from vrag_kit.retrieval.hybrid import FUSED, Runs, score_by_modality, search_by_modality
 from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, ordered
 
@@ -34,7 +34,10 @@ def score_suite(
     for name, found in runs.items():
         if found:
             scores = score_by_modality(datasets[name], found, cutoffs=sorted(set(ks.values())))
-            tables.append(_of_dataset(name, scores[scores["k"] == scores["modality"].map(ks)]))
+            scores = scores[scores["k"] == scores["modality"].map(ks)].assign(dataset=name)
+            for column in ("query_id", "group"):
+                scores[column] = f"{name}: " + scores[column].astype(str)
+            tables.append(scores)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -58,43 +61,6 @@ def fusion_gains(scores: pd.DataFrame) -> pd.DataFrame:
     gains = pd.concat(tables, ignore_index=True)
     families = gains.assign(is_pooled=gains["dataset"] == ALL)
     return to_percent(gains.assign(p_holm=holm_by_family(families, ["metric", "is_pooled"])))
-
-
-def single_list_recall(
-    datasets: Mapping[str, Benchmark], runs: Mapping[str, Runs], ks: Mapping[str, int]
-) -> pd.DataFrame:
-    """Scores the gold evidence of both modalities in the same number of documents, the sum of `ks`.
-    The table is that of `score_runs` at that k, with dataset and required_modality (needed by the
-    question), for data sets with runs of both; empty if there is none.
-
-    retriever is "images alone", "texts alone" (all documents of one modality, by its
-    last run, which is the fused one where there are several), "per modality" (`ks` of
-    each), "single list" (all retrievers of both modalities fused, each
-    document competing with every other), "random order" or "perfect order".
-    """
-    columns = ["dataset", "required_modality", "retriever", "metric", "k", "value"]
-    tables = []
-    for name in [name for name in runs if set(runs[name]) == set(MODALITIES)]:
-        benchmark, arms, single, shown = datasets[name], {}, {}, []
-        for modality, by_name in runs[name].items():
-            single |= {f"{each}, {modality}": by_name[each] for each in by_name if each != FUSED}
-            arms[f"{modality}s alone"] = last = list(by_name.values())[-1]
-            shown.append(last[last["rank"] <= ks[modality]])
-        both = pd.concat(shown)
-        scored = both.assign(score=-both["rank"])[["query_id", "doc_id", "score"]]
-        arms |= {"per modality": make_run(scored), "single list": reciprocal_rank_fusion(single)}
-        scores = score_runs(benchmark, arms, cutoffs=[sum(ks.values())])
-        queries = benchmark.queries.items()
-        needs = {key: query.metadata.get("required_modality") for key, query in queries}
-        scores = scores.assign(required_modality=scores["query_id"].map(needs))
-        tables.append(_of_dataset(name, scores))
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
-
-
-def _of_dataset(name: str, scores: pd.DataFrame) -> pd.DataFrame:
-    """Scores that can stand below those of another data set."""
-    ids = {column: f"{name}: " + scores[column].astype(str) for column in ("query_id", "group")}
-    return scores.assign(dataset=name, **ids)
 
 
 _DEPTH = 20

@@ -18,7 +18,7 @@ from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.generation.experiment import ask_models
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging import Judge, judge_answers
-from vrag_kit.papers.mrag_suite.datasets import dataset_metric, metric_label
+from vrag_kit.papers.mrag_suite.datasets import dataset_metric
 from vrag_kit.types import Benchmark, Context, Query
 
 ZERO_SHOT = "zero_shot"
@@ -43,6 +43,15 @@ SAME_EVIDENCE = (
     f"Gold and distractors is drawn where at least {FEWEST} questions have a distractor:"
     " the gold documents of most questions of Visual-RAG fill the places for images."
 )
+METRIC_NAMES = {
+    "normalised_em": "exact match",
+    "choice_accuracy": "multiple-choice accuracy",
+    "relaxed_accuracy": "relaxed accuracy",
+    "keypoint_coverage": "keypoint coverage",
+    "webqa_f1": "WebQA's F1",
+    "score (rule)": "rule-based score",
+}
+"""Metric → its label in figures."""
 _EFFECT = ["dataset", "metric", "model", "stratum"]
 
 
@@ -168,5 +177,5 @@ def mode_names(table: pd.DataFrame) -> dict[str, str]:
     """Returns the names of settings (`ARMS`), and of each data set with its own metric, in figures
     of `table`, which is one of means or effects.
     """
-    metrics = zip(table["dataset"], table["metric"].map(metric_label), strict=True)
+    metrics = zip(table["dataset"], table["metric"].replace(METRIC_NAMES), strict=True)
     return {**ARMS, **{name: f"{name}, {metric}" for name, metric in metrics}}
