@@ -157,20 +157,18 @@ def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for label, name in CLASSES.items():
         of_it, said = labelled["label"] == label, labelled["judged"] == label
-        both, every = of_it & said, pd.Series(True, labelled.index)
-        parts = {"accuracy": (of_it == said, every), "precision": (both, said)}
+        both = of_it & said
+        parts = {"accuracy": (of_it == said, of_it | True), "precision": (both, said)}
         parts |= {"recall": (both, of_it), "f1": (both, of_it | said)}
         for metric, (hit, among) in parts.items():
             # hits that count double make a share of hits F1
             weights = np.where(hit[among], 2.0, 1.0) if metric == "f1" else None
-            groups = labelled["query_id"][among]
-            found = estimate(hit[among].to_numpy(float), groups, weights=weights)
-            rows.append((name, metric, found.value, found.ci_low, found.ci_high, found.n))
+            found = estimate(hit[among], labelled["query_id"][among], weights=weights)
+            rows.append((name, metric, *found[:4]))
     table = pd.DataFrame(rows, columns=["label", "metric", "value", "ci_low", "ci_high", "n"])
     means = table.groupby("metric", sort=False)["value"].mean()  # of the classes that occur
-    average = pd.DataFrame({"metric": means.index, "value": means.to_numpy()})
-    average = average.assign(label=AVERAGE, ci_low=np.nan, ci_high=np.nan, n=len(labelled))
-    return pd.concat([table, average[table.columns]], ignore_index=True)
+    average = means.reset_index().assign(label=AVERAGE, n=len(labelled))
+    return pd.concat([table, average], ignore_index=True)
 
 
 _FILES = {

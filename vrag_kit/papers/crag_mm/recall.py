@@ -40,16 +40,6 @@ BY_IMAGE = {
 }
 """The panels of `recall_lines` → their names: curves over k, and rows of images."""
 REPORTED = "CRAG-MM, reported"
-ONE_CURVE = (
-    "Web search: the paper reports one curve per kind of page, and its Figure 3 does not say for"
-    " which query; both panels repeat it."
-)
-"""A sentence for a caption: the paper's web curves are the same in both panels."""
-QUERIES = (
-    "Original query: the question as the user asks it. Reference query: the data's rewriting, which"
-    " names the entity. Snippets: the few sentences of a page that a prompt holds."
-)
-"""Sentences for a caption: what the web search gets, and what is read of its pages."""
 WHOLE, CROPPED = "whole image", "marked region"
 WITH_MARGIN = "region with margin"
 """The annotated region with a margin around it (ours)."""

@@ -59,14 +59,9 @@ def frames(tables: Tables) -> dict[str, pd.DataFrame]:
     """Returns what the checks compare, name → table with one row per cell; `tables` are
     `published_tables()`. The expressions of the checks are over the columns of these.
     """
-    return {
-        **_claims(tables),
-        **_gaps(tables),
-        **_accuracy(tables),
-        **_modes(tables),
-        **_counts(tables),
-        **_text(tables),
-    }
+    claims = _claims(tables)
+    gaps = _gaps(tables[4], claims)
+    return {**claims, **gaps, **_accuracy(tables), **_modes(tables), **_counts(tables)}
 
 
 def audit(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -118,22 +113,24 @@ def inequalities(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _claims(tables: Tables) -> dict[str, pd.DataFrame]:
-    """The claim tables, a row an arm: "t14"."""
+    """The claim tables, a row an arm ("t14"); the baseline's claims, those with gold evidence."""
     frames = {f"t{number}": pivot_claim_metrics(tables[number]) for number in CLAIM_TABLES}
-    odd = frames["t3"].query("dataset == 'VisRAG-ArXiv' and model == 'Claude 3.5'").index
-    remark = pd.Series("", frames["t3"].index).mask(frames["t3"].index.isin(odd), DAMAGED)
-    return {**frames, "t3": frames["t3"].assign(remark=remark)}
+    odd = frames["t3"].eval("dataset == 'VisRAG-ArXiv' and model == 'Claude 3.5'")
+    frames["t3"]["remark"] = odd.map({True: DAMAGED, False: ""})
+    both = pd.concat([frames["t14"], frames["t15"]])
+    gold = both.query("setting == 'gt_only'")
+    return {**frames, "claims": frames["t3"].query("model == @_BASELINE"), "gold": gold}
 
 
-def _gaps(tables: Tables) -> dict[str, pd.DataFrame]:
+def _gaps(table: pd.DataFrame, claims: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Table 4 with a row a cell, and what Tables 14 and 15 give for it; and by model."""
-    wide = tables[4].pivot(index=["dataset", "model"], columns="metric", values="value")
+    wide = table.pivot(index=["dataset", "model"], columns="metric", values="value")
     frames = {"t4": wide.reset_index()}
-    for number in (14, 15):
-        claims = pivot_claim_metrics(tables[number]).query("setting == 'gt_plus_distractors'")
-        claims = claims.replace({"dataset": _OURS, "model": {"Claude 3.5": "Claude 2.5"}})
-        claims = claims.set_index(["dataset", "model"])
-        image, text = (claims[claims["modality"] == name] for name in ("img", "txt"))
+    for name in ("t14", "t15"):
+        rows = claims[name].query("setting == 'gt_plus_distractors'")
+        rows = rows.replace({"dataset": _OURS, "model": {"Claude 3.5": "Claude 2.5"}})
+        rows = rows.set_index(["dataset", "model"])
+        image, text = (rows[rows["modality"] == kind] for kind in ("img", "txt"))
         follows = {
             "delta_cr": image["claim_recall"] - text["claim_recall"],
             "delta_cp": image["context_precision"] - text["context_precision"],
@@ -141,14 +138,16 @@ def _gaps(tables: Tables) -> dict[str, pd.DataFrame]:
             "txt_miss_rate": 100 - text["context_precision"],
         }
         own = pd.concat(follows, names=["metric"]).rename("own").reset_index()
-        both = tables[4].drop(columns="setting").merge(own, on=["dataset", "model", "metric"])
+        both = table.drop(columns="setting").merge(own, on=["dataset", "model", "metric"])
         both = both.sort_values(["dataset", "model"], kind="stable")
-        frames[f"t4_t{number}"] = both.rename(columns={"metric": "scenario"})
+        frames[f"t4_{name}"] = both.rename(columns={"metric": "scenario"})
     return frames
 
 
 def _accuracy(tables: Tables) -> dict[str, pd.DataFrame]:
-    """Table 2 by split, with the numbers of questions behind it; and what repeats its cells."""
+    """Table 2 by split, with the numbers of questions behind it; what repeats its cells; and the
+    baseline's accuracy.
+    """
     counts = tables[1].pivot(index="dataset", columns="metric", values="value").reset_index()
     keys = ["dataset", "model"]
     wide = tables[2].pivot(index=keys, columns="split", values="value").reset_index()
@@ -159,7 +158,9 @@ def _accuracy(tables: Tables) -> dict[str, pd.DataFrame]:
     both = tables[13].merge(tables[2], on=[*keys, "split"], suffixes=("", "_main"))
     means = wide.groupby("dataset")["filtered"].mean()
     queries = published("visual_rag", "section3").set_index("statistic")["value"]
+    baseline = wide.query("model == @_BASELINE").set_index("dataset")
     return {
+        "accuracy": baseline.assign(place=baseline["filtered"].rank(ascending=False)),
         "t1": counts.assign(visual_rag=queries["queries"]),
         "t1_own": wide.drop_duplicates("dataset").drop(columns="model"),
         "t2": wide,
@@ -169,11 +170,15 @@ def _accuracy(tables: Tables) -> dict[str, pd.DataFrame]:
 
 
 def _modes(tables: Tables) -> dict[str, pd.DataFrame]:
-    """Tables 5, 14 and 15 by mode, and the range of the three modes beside Tables 2 and 3."""
+    """Tables 5, 14 and 15 by mode, drops by mode, and the range of the three modes compared with
+    Tables 2 and 3.
+    """
     keys, metrics = ["dataset", "model"], ["dataset", "model", "modality", "metric"]
     wide = tables[5].pivot(index=keys, columns="setting", values="value").reset_index()
     ends = wide[["distractors_only", "gt_only"]]
-    frames = {"t5": wide.assign(low=ends.min(axis=1), high=ends.max(axis=1))}
+    lost = (wide["gt_only"] - wide["gt_plus_distractors"]).groupby(wide["dataset"]).mean()
+    frames = {"drops": lost.rank(ascending=False).to_frame("place")}
+    frames["t5"] = wide.assign(low=ends.min(axis=1), high=ends.max(axis=1))
     for number in (14, 15):
         gold = tables[number].query("setting == 'gt_only'")[[*metrics, "value"]]
         others = tables[number].query("setting != 'gt_only'")
@@ -205,19 +210,4 @@ def _counts(tables: Tables) -> dict[str, pd.DataFrame]:
         "t7": seven.reset_index(),
         "t8": eight.reset_index(),
         "mrag_bench": bench.rename_axis("metric").reset_index(),
-    }
-
-
-def _text(tables: Tables) -> dict[str, pd.DataFrame]:
-    """The baseline's accuracy and claims, claims with gold evidence, and drops by mode."""
-    accuracy = _accuracy(tables)["t2"].query("model == @_BASELINE").set_index("dataset")
-    claims = pivot_claim_metrics(tables[3]).query("model == @_BASELINE")
-    gold = pd.concat([pivot_claim_metrics(tables[number]) for number in (14, 15)])
-    modes = tables[5].pivot(index=["dataset", "model"], columns="setting", values="value")
-    drops = (modes["gt_only"] - modes["gt_plus_distractors"]).groupby("dataset").mean()
-    return {
-        "accuracy": accuracy.assign(place=accuracy["filtered"].rank(ascending=False)),
-        "claims": claims,
-        "gold": gold.query("setting == 'gt_only'"),
-        "drops": drops.rank(ascending=False).to_frame("place"),
     }
