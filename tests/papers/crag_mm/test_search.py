@@ -92,33 +92,26 @@ def test_each_arm_searches_and_is_told_what_it_should(
     assert sum("\nVan, Bus, Car\n" in each for each in prompts) == 3
 
 
-@pytest.mark.slow
-def test_the_web_is_searched_for_the_question_said_anew_and_asked_as_it_was(
+def test_the_web_is_searched_for_the_rewritten_question(
     server: StrangeServer, talks: Benchmark, tmp_path: Path
 ) -> None:
-    anew = {"entity_name": "Van", "updated_question": "What of the Van?"}
+    rewritten = {"entity_name": "Van", "updated_question": "What of the Van?"}
     server.plans = {
         "Question: turn 1 of a?": ["say I cannot tell."],
-        "Question: turn 0 of a?": [f"say It is the Van. {json.dumps(anew)}"],
+        "Question: turn 0 of a?": [f"say It is the Van. {json.dumps(rewritten)}"],
         "Query: turn 0 of a?": ["say Four."],
     }
     scores = {"What of the Van?": {"w1": 1.0}, "turn 1 of a?": {"w3": 1.0}}
-    web = listed_scores("text", PAGES, scores)
-    for rewrite in ("image", "retrieved_history"):
-        writer = load_rewriter(
-            f"writer@{server.url}", Workspace(answers_dir=tmp_path), prompts=rewriting_prompts()
-        )
-        images = listed("image", *ENTRIES)
-        arms = SearchPipeline(images=images, web=web, rewrite=rewrite, rewriter=writer)
-        table = ask(server, talks, arms, ["task_3"], tmp_path)
-        assert table["search_query"].tolist() == ["What of the Van?", "turn 1 of a?"]
-        assert table["rewrite_status"].tolist() == ["rewritten", "unparsed"]
-        assert [ids[-1] for ids in table["doc_ids"]] == ["w1", "w3"]
-    assert any('based on this question: "turn 0 of a?"' in each for each in told(server))
-    image, _, found, history = [
-        words for words in map(text_in, server.requests) if "Question: " in words
-    ]
-    assert "Van" not in image
+    web, images = listed_scores("text", PAGES, scores), listed("image", *ENTRIES)
+    writer = load_rewriter(
+        f"writer@{server.url}", Workspace(answers_dir=tmp_path), prompts=rewriting_prompts()
+    )
+    arms = SearchPipeline(images=images, web=web, rewrite="retrieved_history", rewriter=writer)
+    table = ask(server, talks, arms, ["task_3"], tmp_path)
+    assert table["search_query"].tolist() == ["What of the Van?", "turn 1 of a?"]
+    assert table["rewrite_status"].tolist() == ["rewritten", "unparsed"]
+    assert [ids[-1] for ids in table["doc_ids"]] == ["w1", "w3"]
+    found, history = [words for words in map(text_in, server.requests) if "Question: " in words]
     assert "Van, Bus, Car" in found
     assert "User: turn 0 of a?\nAssistant: Four.\n" in history
 
@@ -159,8 +152,6 @@ GOOD = '{"entity_name": "Van", "updated_question": "What of the\\n Van?"}'
         (f"<think>{{</think>{GOOD}", "rewritten"),
         (GOOD.replace('"Van"', "null"), "no_entity"),
         (GOOD + GOOD, "unparsed"),  # two meanings
-        (GOOD.replace("{", '{"entity_name": "Bus", '), "unparsed"),  # likewise
-        (GOOD + " Or is it a bus?", "unparsed"),
         (GOOD.replace("}", ', "sure": true}'), "unparsed"),
         (GOOD.replace('"Van"', '["Van", "Bus"]'), "unparsed"),
         (GOOD.replace("What of the\\n Van?", " "), "unparsed"),
@@ -177,23 +168,15 @@ def test_one_object_at_the_end_is_read_and_all_else_leaves_the_question(
     assert found.get("question") == ("What of the Van?" if outcome == "rewritten" else None)
 
 
-@pytest.fixture
-def three(tmp_path: Path) -> Benchmark:
-    return make_talks(tmp_path, {"a": 3, "b": 3, "c": 1})
-
-
-def test_all_turns_of_a_session_get_the_image_of_one_other(three: Benchmark) -> None:
-    swapped = with_mismatched_images(three)
+def test_all_turns_of_a_session_get_the_image_of_one_other(tmp_path: Path) -> None:
+    three = make_talks(tmp_path, {"a": 3, "b": 3, "c": 1})
+    mismatched = with_mismatched_images(three)
     own = {name: query.image for name, query in three.queries.items()}
-    lent = {name: query.image for name, query in swapped.queries.items()}
+    lent = {name: query.image for name, query in mismatched.queries.items()}
     assert all(lent[name] != own[name] for name in own)
     assert lent["a-0"] == lent["a-1"] == lent["a-2"]
     assert set(lent.values()) <= set(own.values())
-    texts = [query.text for query in three.queries.values()]
-    assert [query.text for query in swapped.queries.values()] == texts
-    assert swapped.fingerprint != three.fingerprint
-    again = with_mismatched_images(three)
-    assert {name: query.image for name, query in again.queries.items()} == lent
+    assert mismatched.fingerprint != three.fingerprint
 
 
 def test_a_session_without_another_has_no_control(tmp_path: Path) -> None:

@@ -13,9 +13,7 @@ import pytest
 from factories import judged_arms
 
 from vrag_kit.config import Workspace
-from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers import published_gains
 from vrag_kit.types import Benchmark
 
 COLUMNS = ["model", "metric", "setting", "baseline", "value", "ci_low", "ci_high", "n"]
@@ -74,20 +72,3 @@ def test_a_statement_is_tested_on_the_papers_own_data_only(tmp_path: Path) -> No
 )
 def test_the_papers_data_are_identified_by_name_and_count(rows: Benchmark, is_papers: bool) -> None:
     assert bool(paper.statements.data_source(rows).edition) == is_papers
-
-
-def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
-    (tmp_path / "crag_mm").write_text("a file", encoding="utf-8")
-    none = pd.DataFrame(columns=COLUMNS)
-    with pytest.raises(VragError, match="the claims cannot be saved"):
-        paper.statements.check_statements(
-            "52", none, SINGLE, MULTI, Workspace(figures_dir=tmp_path)
-        )
-
-
-def test_published_gains_are_differences_of_published_means() -> None:
-    gains = published_gains("crag_mm", 8, ["mm_llm", "task_1"])
-    chosen = gains.query("model == 'GPT-5 Mini' and metric == 'truthfulness'")
-    steps = chosen.set_index(["baseline", "setting"])["value"]
-    total = steps["mm_llm", "task_1"] + steps["task_1", "task_2"]
-    assert steps["mm_llm", "task_2"] == pytest.approx(total)

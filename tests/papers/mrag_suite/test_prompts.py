@@ -101,16 +101,6 @@ def test_another_prompt_is_refused(name: str) -> None:
         paper.prompts.suite_prompts(name, domain="moths")
 
 
-def test_short_and_long_answers_are_read_of_the_same_prompt() -> None:
-    raw = "It says so.\nShort answer: Norland\nLong answer: The moth lives in Norland."
-    short, long = (
-        paper.prompts.suite_prompts(domain="moths", answer=each) for each in ("short", "long")
-    )
-    assert short.templates == long.templates
-    assert short.read(raw)["answer"] == "Norland"
-    assert long.read(raw)["answer"] == "The moth lives in Norland."
-
-
 def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:
     pools = replace(BENCHMARK, pools={"q": ("p2", "t1")})
     texts, pictures = restrict_to_modality(pools, "text"), restrict_to_modality(pools, "image")
@@ -135,11 +125,6 @@ def swept(scores: dict[str, dict[str, float]], dataset: str = "x") -> pd.DataFra
     return pd.concat(tables, ignore_index=True).assign(dataset=dataset, metric="webqa_f1")
 
 
-def wide(table: pd.DataFrame) -> pd.DataFrame:
-    """The means of a sweep: a row for each prompt."""
-    return table.pivot(index="prompt", columns="half", values="value")
-
-
 def selected(table: pd.DataFrame) -> list[str]:
     return list(table.loc[table["selected"], "prompt"].unique())
 
@@ -160,33 +145,27 @@ def test_the_best_prompt_is_selected_on_one_half_and_reported_on_the_other() -> 
     lucky = {name: float(halves[name] == "selection") for name in GROUPS}
     table = prompt_sweep(swept({"lucky": lucky, "steady": dict.fromkeys(GROUPS, 0.75)}))
     assert selected(table) == ["lucky"]
-    assert wide(table).loc["lucky", ["selection", "held_out"]].tolist() == [100, 0]
+    lucky_means = table[table["prompt"] == "lucky"].set_index("half")["value"]
+    assert lucky_means.to_dict() == {"selection": 100, "held_out": 0}
     assert (table["n"] == 10).all()
 
 
 def test_a_control_is_found_in_each_stratum_and_moves_no_other() -> None:
-    """Without evidence every learned question is right and no other; two prompts of the
-    paper's get half of all, one up and one down by a tenth. Opposite effects, none pooled.
+    """Without evidence every learned question is right and no other; two prompts get 0.6 and 0.4
+    of all questions.
     """
     names = [f"{chr(ord('a') + n)}0" for n in range(24)]
     learned = dict.fromkeys(names[:12], 1.0) | dict.fromkeys(names[12:], 0.0)
     scores = {"one": dict.fromkeys(names, 0.6), "two": dict.fromkeys(names, 0.4)}
     table = swept({**scores, NO_EVIDENCE: learned})
-    strata = table["query_id"].isin(names[:12]).map({True: "learned", False: "not learned"})
-    apart = pd.concat([table.assign(stratum=strata), table.assign(stratum="all questions")])
-    gains = prompt_gains(apart).set_index(["stratum", "prompt"])
-    value = gains["value"].unstack("stratum").round(9)
-    assert value.loc[NO_EVIDENCE].to_dict() == {
-        "learned": 50,
-        "not learned": -50,
-        "all questions": 0,
-    }
+    strata = table["query_id"].isin(names[:12]).map({True: "learned", False: "others"})
+    gains = prompt_gains(pd.concat([table.assign(stratum=strata), table.assign(stratum="all")]))
+    value = gains.pivot(index="prompt", columns="stratum", values="value").round(9)
+    assert value.loc[NO_EVIDENCE].to_dict() == {"learned": 50, "others": -50, "all": 0}
     assert (value.loc["one"] == 10).all()
-    assert (
-        gains.loc[["learned", "not learned"]].loc[(slice(None), NO_EVIDENCE), "p_holm"] < 0.05
-    ).all()
-    assert gains.loc[("all questions", NO_EVIDENCE), "p_holm"] == 1
-    assert gains.loc["learned", "n"].tolist() == [12, 12, 12]
+    p = gains[gains["prompt"] == NO_EVIDENCE].set_index("stratum")["p_holm"]
+    assert (p[["learned", "others"]] < 0.05).all()
+    assert p["all"] == 1
 
 
 def test_a_question_counts_where_each_prompt_has_a_value() -> None:
@@ -200,21 +179,16 @@ def test_a_question_counts_where_each_prompt_has_a_value() -> None:
 
 
 def test_the_papers_parts_follow_the_words_that_the_shipped_answerers_know() -> None:
-    metadata = {"domain": "moths"}
-    query = Query(query_id="q0", text="What is red?", answers=("it",), metadata=metadata)
+    query = Query(query_id="q0", text="What is red?", metadata={"domain": "moths"})
     text = Document(doc_id="t", text="It is red.")
-    suite = {"guide": factories.benchmark([query], [text], {"q0": {"t": 1}})}
-    known = load_prompts_by_dataset(FIELD_GUIDE, suite)["guide"]
-    prompts = load_prompt_sweep(FIELD_GUIDE, list(paper.prompts.PROMPTS), suite)
-    assert list(prompts) == list(paper.prompts.PROMPTS)
+    suite = {"guide": factories.benchmark([query], [text])}
     context = Context(query_id="q0", setting="both", k=1, doc_ids=("t",))
+    known = load_prompts_by_dataset(FIELD_GUIDE, suite)["guide"]
     plain = prompt_text(build_prompt(suite["guide"], context, known))
+    prompts = load_prompt_sweep(FIELD_GUIDE, list(paper.prompts.PROMPTS), suite)
     for name, sets in prompts.items():
         words = prompt_text(build_prompt(suite["guide"], context, sets["guide"]))
-        behind = words.removeprefix(plain)
-        assert len(behind) + len(plain) == len(words)
+        assert words.startswith(plain)
         role, example, _ = name.split("-")
-        assert paper.prompts.EXAMPLES[example] in behind
-        assert ("expert in moths" in behind) is (role == "expert")
-    own = load_prompt_sweep("paper", ["plain-ex1-direct"], suite)["plain-ex1-direct"]["guide"]
-    assert "Short answer:" in prompt_text(build_prompt(suite["guide"], context, own))
+        assert paper.prompts.EXAMPLES[example] in words
+        assert ("expert in moths" in words) is (role == "expert")
