@@ -58,14 +58,9 @@ def test_an_assessor_is_asked_in_the_papers_words_once_and_once_more(tmp_path: P
     benchmark = small(texts, folder=tmp_path)
     with StrangeServer(plans) as server:
         entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
-        table = (
-            mrag.ambiguity.load_ambiguity_detector(entry, Workspace(answers_dir=tmp_path))
-            .detect(benchmark)
-            .set_index("query_id")
-        )
-        mrag.ambiguity.load_ambiguity_detector(entry, Workspace(answers_dir=tmp_path)).detect(
-            benchmark
-        )
+        detector = mrag.ambiguity.load_ambiguity_detector(entry, Workspace(answers_dir=tmp_path))
+        table = detector.detect(benchmark).set_index("query_id")
+        detector.detect(benchmark)
         requests = [each for each in server.requests if "word: ready" not in text_in(each)]
     assert table["status"].to_dict() == {"a": "AMBIGUOUS", "drawn": "CLEAR", "c": ""}
     assert "not one JSON object" in table.loc["c", "detail"]
@@ -98,14 +93,8 @@ def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> N
     assert "EVIDENCE:\n- why it was flagged: No tower.\n- Built in 1990.\nREQUIREMENTS" in sent
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        reply("CLEAR", ""),
-        f"<think>Hm {{</think>\n```json\n{reply('CLEAR', '')}\n```",
-    ],
-)
-def test_one_json_object_is_read(raw: str) -> None:
+def test_one_json_object_is_read() -> None:
+    raw = f"<think>Hm {{</think>\n```json\n{reply('CLEAR', '')}\n```"
     assert read_detection(raw) == ("CLEAR", "")
 
 
@@ -127,36 +116,22 @@ def test_all_else_is_unreadable(raw: str) -> None:
 
 def test_a_question_said_anew_is_one_line() -> None:
     assert read_query_rewrite("\nWhen was it built?\n") == "When was it built?"
-    for raw in (
-        "",
-        "- When?",
-        "Rewritten Question: When?",
-        "One?\nTwo?",
-        "According to the image?",
-    ):
+    for raw in ("", "- When?", "Rewrite: When?", "One?\nTwo?", "According to the image?"):
         with pytest.raises(UnparsedError):
             read_query_rewrite(raw)
 
 
-def detected(flagged: str, clear: str, unread: str = "", **columns: object) -> pd.DataFrame:
+def detected(flagged: str, clear: str) -> pd.DataFrame:
     """Detections of queries by one letter, each a group of its own."""
     status = dict.fromkeys(flagged, "AMBIGUOUS") | dict.fromkeys(clear, "CLEAR")
-    status |= dict.fromkeys(unread, "")
     table = pd.DataFrame({"query_id": list(status), "status": list(status.values())})
-    return table.assign(**{"group": table["query_id"], "dataset": "x", "detector": "d", **columns})
-
-
-def matched(benchmark: Benchmark, trained: dict[str, frozenset[str]] | None = None) -> pd.DataFrame:
-    """Pairs where questions of fewer than three words are ambiguous."""
-    short = {name: len(query.text.split()) < 3 for name, query in benchmark.queries.items()}
-    flagged, clear = ([n for n in short if short[n] is which] for which in (True, False))
-    memorised = None if trained is None else {"x": trained}
-    return match_clear_questions({"x": benchmark}, detected(flagged, clear), memorised)
+    return table.assign(**{"group": table["query_id"], "dataset": "x", "detector": "d"})
 
 
 def test_ambiguous_questions_meet_clear_ones_of_like_length() -> None:
     texts = {"a": "When?", "b": "How long?", "c": "one two three four", "d": "one two three"}
-    both = matched(small({**texts, "e": "one two three four five six"}))
+    suite = {"x": small({**texts, "e": "one two three four five six"})}
+    both = match_clear_questions(suite, detected("ab", "cde"))
     assert set(both["ambiguous"]) == {"a", "b"}
     # c and d are nearest, and each is taken once
     assert set(both["clear"]) == {"c", "d"}
@@ -186,12 +161,10 @@ def test_a_flagged_question_is_compared_with_clear_ones_and_with_itself() -> Non
         "rewritten − clear": 0,
         "rewritten − original": 75,
     }
-    assert table["baseline"].tolist() == ["clear", "clear", "original"]
     assert (table["n"] == 2).all()
     assert table["p_holm"].isna().all()
     restored = ambiguity_contrasts(both, flags, pairs, restored=True).set_index("contrast")
     assert restored.loc[CHECK, "p_holm"] == restored.loc[CHECK, "p"]  # one check
-    assert ambiguity_contrasts(before, detected("", "abcd"), pairs.head(0)).empty
 
 
 def test_a_rewrite_that_cannot_be_read_leaves_its_question_as_it_was() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import factories
 import pandas as pd
 import pytest
 from conftest import ROOT
@@ -15,7 +16,6 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.datasets.collection import entry_keys
 from vrag_kit.config import Workspace
-from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.judging import UnparsedError
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.papers import mrag_suite as paper
@@ -92,24 +92,6 @@ def test_anything_else_is_unreadable_and_no_number(raw: str) -> None:
         read_grade(raw)
 
 
-TEXT_ONLY = ("WebQA", "Chart-MRAG")
-"""The data sets whose questions Table 7 counts as "text-only"."""
-
-
-def test_every_table_names_its_data_sets_alike() -> None:
-    for table in (1, 2, 3, 5, 13, [14, 15]):
-        assert set(published("mrag_suite", table)["dataset"]) == set(paper.datasets.DATASETS)
-    assert set(published("mrag_suite", 4)["dataset"]) == set(TEXT_ONLY)
-    assert published("mrag_suite", 5)["model"].nunique() == 6
-    assert set(published("mrag_suite", 5)["setting"]) == set(MODES)
-
-
-def test_the_papers_models_are_told_as_a_range() -> None:
-    table = published("mrag_suite", 2, split="full")
-    # 13.4, 14.9, 17.3, 22.1, 27.9, 28.7
-    assert paper.datasets.published_range(table)["WebQA"] == "13.4 to 28.7, median 19.7 (models: 6)"
-
-
 def test_our_means_have_the_published_names_by_either_definition() -> None:
     rows = [
         ("ragchecker", "hallucination", "image", 20.0),
@@ -136,28 +118,11 @@ def test_only_images_that_answer_are_measured(tmp_path: Path) -> None:
         Image.new("RGB", size).save(tmp_path / f"{name}.png")
         image = ImageFile(tmp_path / f"{name}.png")
         documents[name] = Document(doc_id=name, image=image)
-    told = {"hops": 2, "required_modality": "both", "gold_claims": ("It is so.",)}
-    queries = {
-        "a": Query(query_id="a", text="What?", answers=("so",), group="g", metadata=told),
-        "b": Query(
-            query_id="b",
-            text="Is it?",
-            answers=("no",),
-            group="g",
-            choices=("no", "yes"),
-            metadata={**told, "hops": 1, "required_modality": "text", "gold_claims": ()},
-        ),
-    }
+    queries = [Query(query_id=name, text="What?", answers=("so",), group="g") for name in "ab"]
     qrels = {"a": {"gold": 1, "text": 1, "other": 0}, "b": {}}
-    benchmark = Benchmark(
-        name="mine", fingerprint="f", queries=queries, corpus=documents, qrels=qrels
-    )
-    width = (
-        paper.datasets.describe_suite({"mine": benchmark})
-        .set_index("metric")
-        .loc["avg_image_width_px"]
-    )
-    assert (width["value"], width["n"]) == (40, 1)
+    suite = {"mine": factories.benchmark(queries, documents.values(), qrels)}
+    table = paper.datasets.describe_suite(suite).set_index("metric")
+    assert table.loc["avg_image_width_px", ["value", "n"]].tolist() == [40, 1]
 
 
 def test_parameter_files_name_the_papers_data_sets_and_domains() -> None:

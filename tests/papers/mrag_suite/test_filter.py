@@ -4,7 +4,6 @@ easiest of each domain; its controls show what selection alone does to scores.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import factories
@@ -80,36 +79,25 @@ def test_step_1_counts_the_models_that_know_it_and_are_sure() -> None:
     assert list(table.index[table["dropped"]]) == ["a", "b", "c", "e"]
     assert table.loc["e", "reason"] == "answer_in_question"
     assert (table["models"] == 2).all()
-    rules = paper.filter.FilterRules(min_votes=2, drop_share=0.0)
-    table = paper.filter.filter_decisions(asked, book, rules).set_index("query_id")
-    assert list(table.index[table["dropped"]]) == ["a", "e"]
-    table = paper.filter.filter_decisions(
-        asked, book, paper.filter.FilterRules(min_votes=2, min_confidence=None, drop_share=0)
-    )
-    assert table.set_index("query_id").loc["c", "reason"] == "closed_book_correct"
+    for confidence, dropped in ((0.9, ["a", "e"]), (None, ["a", "c", "e"])):
+        rules = paper.filter.FilterRules(min_votes=2, min_confidence=confidence, drop_share=0)
+        table = paper.filter.filter_decisions(asked, book, rules)
+        assert table.loc[table["dropped"], "query_id"].tolist() == dropped
 
 
 def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success() -> None:
-    asked = benchmark(
-        [
-            question("two hops", hops=2),
-            question("both", hops=1, required_modality="both"),
-            question("solved", hops=1),
-            question("unsolved", hops=1),
-            question("page", domain="pages", hops=3, required_modality="both"),
-        ]
-    )
-    right = {"one": {"solved": 1.0, "both": 1.0, "two hops": 1.0, "unsolved": 0.0, "page": 0.0}}
-    order = ["solved", "unsolved", "both", "two hops"]
-    for share, many in ((0.25, 1), (0.5, 2), (0.75, 3)):
+    easiest_last = [
+        question("page", domain="pages", hops=3, required_modality="both"),
+        question("two hops", hops=2),
+        question("both", hops=1, required_modality="both"),
+        question("unsolved", hops=1),
+        question("solved", hops=1),
+    ]
+    scores = {"one": {"solved": 1.0, "both": 1.0, "two hops": 1.0, "unsolved": 0.0, "page": 0.0}}
+    for share, easy in ((0.25, {"solved"}), (0.5, {"solved", "unsolved"})):
         rules = paper.filter.FilterRules(min_votes=2, min_confidence=None, drop_share=share)
-        table = paper.filter.filter_decisions(asked, judged(right), rules)
-        easy = table[table["dropped"]]
-        charts = easy[easy["domain"] == "charts"]
-        assert set(charts["query_id"]) == set(order[:many])
-        assert set(easy["step"]) == {2}
-    # one page: 0.75 of it is one
-    assert "page" in set(easy["query_id"])
+        table = paper.filter.filter_decisions(benchmark(easiest_last), judged(scores), rules)
+        assert set(table.loc[table["step"] == 2, "query_id"]) == easy
 
 
 def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path) -> None:
@@ -171,22 +159,8 @@ def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> No
     table = judged({"one": {**one, "c": 0.0, "d": 1.0}, "two": {**two, "c": 0.0, "d": 1.0}})
     book = judged({"one": one, "two": two, "another": {"c": 0.0}})
     found = controls(asked, table, book).set_index(["model", "setting"])
-    assert (found["n_full"] == 4).all()
     assert (found.xs("filtered", level="setting")["n"] == 2).all()  # c and d
     left_out = found.xs("filtered, model left out", level="setting")
     assert (left_out["n"] == 3).all()
     # of a (1), c and d; and of b (1), c and d: 2/3 less 2/4
     assert left_out["value"].tolist() == pytest.approx([100 * (2 / 3 - 1 / 2)] * 2)
-
-
-def test_where_too_few_others_are_left_there_is_no_control() -> None:
-    asked = benchmark(map(question, "ab"))
-    book = judged({name: {"a": 1.0, "b": 0.0} for name in ("one", "two")})
-    rules = paper.filter.FilterRules(min_votes=2, min_confidence=None, drop_share=0)
-    found = controls(asked, book, book, rules).set_index(["model", "setting"])
-    row = found.loc["one", "filtered, model left out"]
-    assert np.isnan(row["value"])
-    assert (row["n"], row["n_full"]) == (0, 2)
-    assert found.loc[("one", "filtered"), "value"] == -50
-    alone = controls(asked, book, book, replace(rules, min_votes=3)).set_index("setting")
-    assert alone.loc["filtered", "n"].tolist() == [0, 0]
