@@ -95,10 +95,10 @@ def test_the_codes_layout_has_a_message_a_part_and_the_multi_turn_text_from_turn
     turn = replace(query, conversation_id="c", turn=2)
     template = PROMPT_SETS["code"].template("task_3, code")
     assert read(render(template, replace(turn, turn=0), FOUND), "system") == SINGLE
-    system, image, contexts, *turns = render(template, turn, FOUND, SAID)
-    assert (system.parts, image.parts) == ((MULTI,), (query.image,))
-    assert one_of_each(WEB) in read((contexts,))
-    assert [(message.role, *message.parts) for message in turns] == [
+    later = render(template, turn, FOUND, SAID)
+    assert [message.parts for message in later[:2]] == [(MULTI,), (query.image,)]
+    assert one_of_each(WEB) in read(later[2:3])
+    assert [(message.role, *message.parts) for message in later[3:]] == [
         ("user", "Whose?"), ("assistant", "Mine."), ("user", "And this?"),
         ("assistant", "(no answer)"), ("user", "<query>"),
     ]  # fmt: skip

@@ -34,7 +34,7 @@ def test_a_notebooks_differences_are_saved_with_the_statements_they_test(tmp_pat
     judged = judged_arms(scores, ["setting"], score_min=-1.0, score_max=1.0)
     benchmark = factories.benchmark([f"q{number}" for number in range(12)])
     gains = paper.results.truthfulness_gains(judged, benchmark, ["mm_llm"])
-    checks = paper.statements.check_statements(
+    checks = paper.results.check_statements(
         "52", gains, SINGLE, MULTI, Workspace(figures_dir=tmp_path)
     )
     verdicts = checks.set_index("statement_id")["verdict"]
@@ -49,7 +49,7 @@ def test_a_statement_is_tested_on_the_papers_own_data_only(tmp_path: Path) -> No
         ("mine", "truthfulness", "needs history", "self-contained", -9.0, -12.0, -6.0, 99),
     ]
     table = pd.DataFrame(rows, columns=COLUMNS)
-    checks = paper.statements.check_statements(
+    checks = paper.results.check_statements(
         "53", table, SINGLE, MULTI, Workspace(figures_dir=tmp_path)
     )
     saved = pd.read_csv(tmp_path / "crag_mm" / "53_claims.csv")
@@ -71,4 +71,4 @@ def test_a_statement_is_tested_on_the_papers_own_data_only(tmp_path: Path) -> No
     ],
 )
 def test_the_papers_data_are_identified_by_name_and_count(rows: Benchmark, is_papers: bool) -> None:
-    assert bool(paper.statements.data_source(rows).edition) == is_papers
+    assert bool(paper.results.data_source(rows).edition) == is_papers

@@ -189,6 +189,6 @@ def test_the_papers_parts_follow_the_words_that_the_shipped_answerers_know() -> 
     for name, sets in prompts.items():
         words = prompt_text(build_prompt(suite["guide"], context, sets["guide"]))
         assert words.startswith(plain)
-        role, example, _ = name.split("-")
-        assert paper.prompts.EXAMPLES[example] in words
-        assert ("expert in moths" in words) is (role == "expert")
+        parts = name.split("-")
+        assert paper.prompts.EXAMPLES[parts[1]] in words
+        assert ("expert in moths" in words) is (parts[0] == "expert")

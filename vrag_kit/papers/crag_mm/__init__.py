@@ -12,6 +12,5 @@ from vrag_kit.papers.crag_mm import (
     recall,
     results,
     search,
-    statements,
     statistics,
 )

@@ -1,7 +1,10 @@
-"""Truthfulness by the paper's rules: paired differences, slices, retrieved entities, and tables."""
+"""Truthfulness by the paper's rules: paired differences, slices, retrieved entities, tables, and
+checks of the paper's statements; verdicts on the paper's data only.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -11,13 +14,22 @@ from vrag_kit.analysis.comparisons import cluster_difference, holm_by_family
 from vrag_kit.analysis.means import ARM
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.benchmarks.datasets.crag_mm import NAMES
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
+from vrag_kit.papers.crag_mm.audit import CONVERSATIONS
 from vrag_kit.papers.crag_mm.conversations import conversation_means, conversation_values
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.papers.crag_mm.statistics import KINDS, image_type
 from vrag_kit.papers.published import format_spread, published
+from vrag_kit.papers.statements import (
+    DataSource,
+    load_statements,
+    make_data_source,
+    save_statement_checks,
+    select_differences,
+)
 from vrag_kit.retrieval.entity_hit_rate import entity_coverage, entity_hit_rate
 from vrag_kit.types import Benchmark, QueryId
 
@@ -220,3 +232,50 @@ def published_range(table: int) -> pd.DataFrame:
     """
     wide = format_spread(published("crag_mm", table), ["setting", "metric"]).unstack()
     return wide.reindex(columns=[name for name in SHOWN if name in wide])
+
+
+OF_CONVERSATIONS = ("task_3", NEEDS_HISTORY)
+"""Settings and slices of which statements are about conversations."""
+_EDITION = "CRAG-MM, public test, told by name and count; release not known"
+_SESSIONS = {
+    "crag-mm-single-turn-public-test": 1938,  # 30 % of 6,462
+    "crag-mm-multi-turn-public-test": CONVERSATIONS,
+}
+_FEWEST, _MOST = 0.95, 1.01  # of these: pictures may be missing; neither count is printed
+
+
+def data_source(benchmark: Benchmark) -> DataSource:
+    """Returns the data source of statement checks: the paper's public test set, on which all its
+    tables are based, or data without a verdict. The released files' hashes are unknown here. It is
+    identified by its loader's name, which any rows in this layout get, and its approximate number
+    of questions or conversations.
+    """
+    count = len({query.group for query in benchmark.queries.values()})
+    share = count / _SESSIONS.get(benchmark.name, math.inf)
+    return make_data_source(benchmark, _EDITION if _FEWEST <= share <= _MOST else "")
+
+
+def check_statements(
+    notebook: str,
+    differences: pd.DataFrame,
+    single: Benchmark,
+    multi: Benchmark,
+    at: Workspace,
+) -> pd.DataFrame:
+    """Checks the paper's statements that a notebook's differences can test, one row per statement
+    and model, and saves them as NN_claims.csv below the workspace's `figures_dir`. Columns
+    are `STATEMENT_COLUMNS` of `papers.statements`.
+
+    `notebook` is its number ("52"); `differences` are `truthfulness_gains` or `slice_contrast`:
+    model, metric, setting, baseline, value, ci_low, ci_high, n, in points. Statements about
+    task_3 or history are about `multi`, the others about `single`; a verdict is given on the
+    paper's own data only (`save_statement_checks`). Raises `VragError` if the folder cannot be
+    written.
+    """
+    statements = [each for each in load_statements("crag_mm") if each.notebook == notebook]
+    sources = {
+        each.name: data_source(multi if each.setting in OF_CONVERSATIONS else single)
+        for each in statements
+    }
+    numbers = select_differences(statements, differences)
+    return save_statement_checks("crag_mm", notebook, numbers, sources, at)

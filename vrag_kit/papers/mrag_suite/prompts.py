@@ -57,9 +57,12 @@ def prompt_parts(prompt: str, domain: str) -> dict[str, str]:
     every = {"-".join(parts): parts for parts in product(INIT, EXAMPLES, REASONING)}
     if prompt not in every:
         raise VragError(f"prompt is {prompt!r}; expected one of {', '.join(every)}.")
-    init, example, reasoning = every[prompt]
-    opening = INIT[init].replace("<DOMAIN>", domain)
-    return {"opening": opening, "example": EXAMPLES[example], "reasoning": REASONING[reasoning]}
+    names = every[prompt]
+    return {
+        "opening": INIT[names[0]].replace("<DOMAIN>", domain),
+        "example": EXAMPLES[names[1]],
+        "reasoning": REASONING[names[2]],
+    }
 
 
 def domain_of(dataset: str) -> str:
