@@ -42,22 +42,14 @@ def benchmark(lengths: Sequence[int], *, alone: bool = False) -> Benchmark:
 def judged(talks: Sequence[str], setting: str = "s") -> pd.DataFrame:
     """Conversations as letters: R right, M missing, W wrong, ? no verdict, - not asked."""
     rows = [
-        {
-            "model": "m",
-            "setting": setting,
-            "k": 0,
-            "draw": 0,
-            "sample": 0,
-            "query_id": f"c{talk}t{turn}",
-            "group": f"c{talk}",
-            "status": "ok",
-            "score": SCORES[letter],
-        }
+        (f"c{talk}t{turn}", f"c{talk}", SCORES[letter])
         for talk, letters in enumerate(talks)
         for turn, letter in enumerate(letters)
         if letter != "-"
     ]
-    return pd.DataFrame(rows).assign(score_min=-1.0, score_max=1.0)
+    table = pd.DataFrame(rows, columns=["query_id", "group", "score"])
+    arm = {"model": "m", "setting": setting, "k": 0, "draw": 0, "sample": 0, "status": "ok"}
+    return table.assign(**arm, score_min=-1.0, score_max=1.0)
 
 
 def means(talks: Sequence[str]) -> pd.DataFrame:

@@ -39,12 +39,10 @@ def answers(*said: str | None, status: str = "ok") -> pd.DataFrame:
     ("raw", "right"),
     [
         ("It fits (guideline 3.1).\nResult: CORRECT", True),
-        ("Explanation: no.\nResult: WRONG", False),
         ("The numbers match. Result: CORRECT.", True),
         ("<think>Result: WRONG? no</think>\nResult: CORRECT", True),
         ("The prediction is not correct by guideline 4.\nResult: WRONG\n", False),
         ("So the prediction is incorrect.\nResult: INCORRECT", None),
-        ("CORRECT", None),
         ("Result: CORRECT or WRONG", None),
         ("Result: CORRECT\nResult: WRONG", None),
         ("Result: CORRECT\nBut I may be mistaken.", None),

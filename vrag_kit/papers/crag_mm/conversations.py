@@ -77,9 +77,10 @@ def conversation_means(
     `KeyError` for a query without a slice, and `VragError` as `apply_early_stop` does.
     """
     single = not any(query.conversation_id for query in benchmark.queries.values())
-    metrics = OF_QUESTIONS if single else METRICS
-    keys, metrics = [*by], metrics if slices is None else ("truthfulness",)
-    keys += [] if slices is None else ["slice"]
+    metrics: Sequence[str] = OF_QUESTIONS if single else METRICS
+    keys = [*by] if slices is None else [*by, "slice"]
+    if slices is not None:
+        metrics = ["truthfulness"]
     units = _units(judged, benchmark, stop, metrics, by, slices)
     known = units["value"].notna()
     units = units.assign(n=units["conversation"].where(known), n_failed=units["failed"])

@@ -153,9 +153,8 @@ class AmbiguityDetector:
         """Rewrites each question that `detections` flag from its gold evidence: query_id, original,
         question ("" if unparsed), detail.
         """
-        flagged = detections[detections["status"] == AMBIGUOUS].set_index("query_id")["explanation"]
-        prompts = {}
-        for name, why in flagged.items():
+        flagged, prompts = detections[detections["status"] == AMBIGUOUS], {}
+        for name, why in zip(flagged["query_id"], flagged["explanation"], strict=True):
             gold = [benchmark.corpus[each] for each in benchmark.relevant(name)]
             prompts[name] = query_rewrite_prompt(benchmark.queries[name], gold, why)
         rows = []

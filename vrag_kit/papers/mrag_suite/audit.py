@@ -115,7 +115,7 @@ def inequalities(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def _claims(tables: Tables) -> dict[str, pd.DataFrame]:
     """The claim tables, a row an arm ("t14"); the baseline's claims, those with gold evidence."""
     frames = {f"t{number}": pivot_claim_metrics(tables[number]) for number in CLAIM_TABLES}
-    odd = frames["t3"].eval("dataset == 'VisRAG-ArXiv' and model == 'Claude 3.5'")
+    odd = frames["t3"][["dataset", "model"]].eq(["VisRAG-ArXiv", "Claude 3.5"]).all(axis=1)
     frames["t3"]["remark"] = odd.map({True: DAMAGED, False: ""})
     both = pd.concat([frames["t14"], frames["t15"]])
     gold = both.query("setting == 'gt_only'")

@@ -89,8 +89,9 @@ def suite_prompts(
     `options` a question's options. Raises `VragError` for an unknown prompt, `KeyError` for an
     unknown answer.
     """
-    shown = {"captions": captions, "options": options}
-    template = _LAYOUT.with_values(shown | prompt_parts(prompt, domain)).template("layout")
+    parts = prompt_parts(prompt, domain)
+    values = {**parts, "captions": captions, "options": options}
+    template = _LAYOUT.with_values(values).template("layout")
     return PromptSet(
         templates={prompt: replace(template, name=prompt)},
         settings={setting: {None: prompt} for setting in SETTINGS},
