@@ -13,22 +13,21 @@ from talks import entry
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers.crag_mm.oracles import LADDER, PARTS
-from vrag_kit.papers.crag_mm.search import SearchPipeline
+from vrag_kit.papers.crag_mm.search import LADDER, PARTS, SearchPipeline
 from vrag_kit.types import Query
 
 GRAPH = (entry("kg-1", ("Talia ensis", "")), entry("kg-2", ("Talia osa", "")))
 
 
 def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
-    pipelines = paper.oracles.oracle_pipelines(
+    pipelines = paper.search.oracle_pipelines(
         SearchPipeline(images=listed("image", *GRAPH), threshold=0.99)
     )
     oracle, plain = pipelines["oracle entity"].images, pipelines["no oracle"].images
     assert oracle is not None
     assert plain is not None
     assert oracle.fingerprint != plain.fingerprint  # stored results of one are not the other's
-    assert list(pipelines) == list(paper.oracles.ORACLES)
+    assert list(pipelines) == list(paper.search.ORACLES)
     image = ImageFile(Path("never-opened.png"))
     queries = [
         Query(query_id=name, text="?", image=image, entity=entity)
@@ -39,7 +38,7 @@ def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
     assert (run["score"] > 0.99).all()
     assert pipelines["oracle entity and query"].rewrite == "reference"
     with pytest.raises(VragError, match="no image search"):
-        paper.oracles.oracle_pipelines(SearchPipeline())
+        paper.search.oracle_pipelines(SearchPipeline())
 
 
 def test_a_budget_adds_up_to_what_is_lost() -> None:
@@ -50,7 +49,7 @@ def test_a_budget_adds_up_to_what_is_lost() -> None:
         for oracle, word in (letters | {"oracle query": "WMRW"}).items()
     }
     table = judged_arms(scores, ["setting"], score_min=-1.0, score_max=1.0)
-    budget = paper.oracles.truthfulness_budget(table, benchmark).set_index("part")["value"]
+    budget = paper.search.truthfulness_budget(table, benchmark).set_index("part")["value"]
     # sums of scores along the ladder: −1, 0, 3, 0, and 4 at best
     assert budget.to_dict() == dict(zip(PARTS, (1 / 4, 3 / 4, -3 / 4, 4 / 4), strict=True))
     assert budget.sum() == pytest.approx(1 - (-1 / 4))

@@ -7,7 +7,6 @@ from vrag_kit.papers.crag_mm import (
     conversations,
     figures,
     judge,
-    oracles,
     parameters,
     recall,
     results,

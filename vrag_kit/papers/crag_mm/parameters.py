@@ -18,8 +18,12 @@ from vrag_kit.generation.prompts import PromptSet, open_prompt_set, read_prompts
 from vrag_kit.judging import Judge
 from vrag_kit.papers.crag_mm.chroma import EMBEDDINGS
 from vrag_kit.papers.crag_mm.conversations import early_stopping
-from vrag_kit.papers.crag_mm.oracles import sample_questions
-from vrag_kit.papers.crag_mm.search import NOT_REWRITTEN, SearchPipeline, with_mismatched_images
+from vrag_kit.papers.crag_mm.search import (
+    NOT_REWRITTEN,
+    SearchPipeline,
+    sample_questions,
+    with_mismatched_images,
+)
 from vrag_kit.retrieval import SearchService, cached_service, image_service, text_service
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
