@@ -95,9 +95,8 @@ def web_queries(benchmark: Benchmark, count: int | None = None) -> dict[str, lis
     question has one.
     """
     queries = [benchmark.queries[each] for each in ordered(benchmark.queries, 0, "web")[:count]]
-    texts = {query.query_id: query.metadata.get("reference_query") for query in queries}
-    marked = [query for query in queries if texts[query.query_id]]
-    rewritten = [replace(query, text=texts[query.query_id]) for query in marked]
+    marked = [query for query in queries if query.metadata.get("reference_query")]
+    rewritten = [replace(query, text=query.metadata["reference_query"]) for query in marked]
     return {"original query": queries} | ({"reference query": rewritten} if rewritten else {})
 
 

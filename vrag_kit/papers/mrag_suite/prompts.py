@@ -89,8 +89,8 @@ def suite_prompts(
     `options` a question's options. Raises `VragError` for an unknown prompt, `KeyError` for an
     unknown answer.
     """
-    parts = prompt_parts(prompt, domain)
-    values = {**parts, "captions": captions, "options": options}
+    values: dict[str, str | bool] = {"captions": captions, "options": options}
+    values |= prompt_parts(prompt, domain)
     template = _LAYOUT.with_values(values).template("layout")
     return PromptSet(
         templates={prompt: replace(template, name=prompt)},
