@@ -187,7 +187,7 @@ def load_ambiguity_detector(
     Raises `VragError` as `load_generator` does.
     """
     decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}
-    return AmbiguityDetector(load_generator(entry, decoding=decoding, at=at), at)
+    return AmbiguityDetector(generator=load_generator(entry, decoding=decoding, at=at), at=at)
 
 
 def with_rewritten_questions(benchmark: Benchmark, rewrites: pd.DataFrame) -> Benchmark:
