@@ -29,13 +29,8 @@ from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.judging.scale import SHARES
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesPlan, annotation_rows
-from vrag_kit.synthetic.visual_rag.questions import (
-    Question,
-    askable_traits,
-    hidden_parts,
-    make_question,
-)
-from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.visual_rag.questions import Question, askable_traits, make_question
+from vrag_kit.synthetic.world.organisms import KINDS, hidden_parts
 from vrag_kit.synthetic.world.photographs import draw_photograph, numbered_species, plan_clue_photo
 from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.types import Benchmark, Context, Prompt, Query

@@ -42,7 +42,7 @@ from vrag_kit.synthetic.world.traits import (
     PATTERNS,
     Appearance,
     Species,
-    draw_pattern,
+    draw_part,
 )
 
 
@@ -158,8 +158,9 @@ def test_a_folder_with_other_images_is_not_touched(
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other(pattern: str) -> None:
-    image, look = Image.new("RGB", (200, 200)), Appearance("red", pattern, "blue")
-    paint(image, draw_pattern(ellipse(0, 0, 0.4, 0.3), look, "part", (0.0, 0.0)))
+    image = Image.new("RGB", (200, 200))
+    species = replace(numbered_species(0, "moth", 0), outside=Appearance("red", pattern, "blue"))
+    paint(image, draw_part(species, "", ellipse(0, 0, 0.4, 0.3), (0.0, 0.0)))
     pixels = np.asarray(image).reshape(-1, 3)
     ground, second = ((pixels == COLORS[name]).all(axis=1).sum() for name in ("red", "blue"))
     assert ground > second

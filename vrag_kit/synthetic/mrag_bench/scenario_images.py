@@ -14,14 +14,13 @@ import numpy as np
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from vrag_kit.synthetic.mrag_bench.young import YOUNG
-from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.organisms import KINDS, hidden_part
 from vrag_kit.synthetic.world.photographs import (
     SCENES,
     View,
     blurred,
     compose_view,
     draw_photograph,
-    hidden_part,
     place_shapes,
     sample_view,
     view_showing,

@@ -25,7 +25,7 @@ from vrag_kit.synthetic.mrag_suite import facts as fact_kinds
 from vrag_kit.synthetic.mrag_suite.facts import Fact, FieldGuideGrammar, Shown, relation
 from vrag_kit.synthetic.mrag_suite.species import appearance_facts
 from vrag_kit.synthetic.visual_rag.questions import make_question
-from vrag_kit.synthetic.world.photographs import hidden_part
+from vrag_kit.synthetic.world.organisms import hidden_part
 from vrag_kit.synthetic.world.traits import Species
 from vrag_kit.types import Answer, Benchmark, Document, Prompt, Query
 

@@ -23,8 +23,8 @@ from vrag_kit.synthetic.mrag_suite import page_renderer
 from vrag_kit.synthetic.mrag_suite.facts import COLOR, COLORS_OF_TWO, HOME, Fact, Shown
 from vrag_kit.synthetic.mrag_suite.species import LOOK, MAIN, SECOND, SpeciesFacts, Statement
 from vrag_kit.synthetic.parquet import IMAGE, NUMBER, TEXT, TEXTS, image_cell, parquet_bytes
-from vrag_kit.synthetic.visual_rag.questions import hidden_parts, make_question
-from vrag_kit.synthetic.world.organisms import HiddenPart
+from vrag_kit.synthetic.visual_rag.questions import make_question
+from vrag_kit.synthetic.world.organisms import HiddenPart, hidden_parts
 from vrag_kit.synthetic.world.traits import COLORS, stream
 from vrag_kit.types import Json
 

@@ -20,8 +20,8 @@ from vrag_kit.benchmarks.articles import Article, chunk_article
 from vrag_kit.files import write_file
 from vrag_kit.synthetic.mrag_suite.facts import Fact, Shown
 from vrag_kit.synthetic.mrag_suite.species import SpeciesFacts, appearance_facts
-from vrag_kit.synthetic.visual_rag.questions import askable_traits, hidden_parts, make_question
-from vrag_kit.synthetic.world.organisms import HiddenPart
+from vrag_kit.synthetic.visual_rag.questions import askable_traits, make_question
+from vrag_kit.synthetic.world.organisms import HiddenPart, hidden_parts
 from vrag_kit.synthetic.world.traits import Species, stream
 from vrag_kit.types import Json
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from vrag_kit.files import write_file
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesSlot, species_slots
-from vrag_kit.synthetic.visual_rag.questions import hidden_parts
-from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
+from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart, hidden_parts
 from vrag_kit.synthetic.world.photographs import numbered_species
 from vrag_kit.synthetic.world.traits import Species, stream
 

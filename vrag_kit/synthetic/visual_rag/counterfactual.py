@@ -22,11 +22,11 @@ from vrag_kit.generation.contexts import CONTRADICTION, Others
 from vrag_kit.synthetic.editions import DRAWN, VERSION, Source
 from vrag_kit.synthetic.visual_rag import questions
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, plan_species, species_slots
+from vrag_kit.synthetic.world.organisms import hidden_part, hidden_parts
 from vrag_kit.synthetic.world.photographs import (
     View,
     draw_photograph,
     encode_jpeg,
-    hidden_part,
     numbered_species,
 )
 from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Species, stream
@@ -164,7 +164,7 @@ def _found(edition: str, query: Query) -> tuple[Species, questions.Question]:
         species = numbered_species(EDITIONS[edition].seed, slot.kind, slot.number)
         if species.scientific_name != query.entity:
             continue
-        for part in questions.hidden_parts(species):
+        for part in hidden_parts(species):
             for asks in questions.askable_traits(species, part):
                 question = questions.make_question(species, part, asks)
                 if question.text == query.text:

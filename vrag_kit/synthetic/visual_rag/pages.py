@@ -18,13 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw
 
-from vrag_kit.synthetic.visual_rag.questions import (
-    Question,
-    askable_traits,
-    hidden_parts,
-    make_question,
-)
-from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.visual_rag.questions import Question, askable_traits, make_question
+from vrag_kit.synthetic.world.organisms import KINDS, hidden_parts
 from vrag_kit.synthetic.world.photographs import (
     SCENES,
     Photo,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
+from vrag_kit.synthetic.world.organisms import HiddenPart
 from vrag_kit.synthetic.world.traits import Species, accepted_spellings
 
 ASKS = ("color", "pattern", "colors")
@@ -54,8 +54,3 @@ def _pairs(first: str, second: str) -> list[str]:
 def askable_traits(species: Species, part: HiddenPart) -> tuple[str, ...]:
     """What can be asked about a part: a plain part has one color and so no second one."""
     return ("color", "pattern") if species.hidden[part.name].pattern == "plain" else ASKS
-
-
-def hidden_parts(species: Species) -> tuple[HiddenPart, HiddenPart]:
-    """The two hidden parts of a species."""
-    return KINDS[species.kind].hidden

@@ -11,21 +11,30 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image, ImageFilter
 
-from vrag_kit.synthetic.visual_rag.questions import hidden_parts
-from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
+from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart, hidden_part, hidden_parts
 from vrag_kit.synthetic.world.shapes import (
     Color,
     Shape,
+    across,
+    bounds,
     darker,
     ellipse,
     paint,
+    polygon,
     rgb,
     rotation,
     smooth,
+    to_image,
     transformed,
     visible_shares,
 )
-from vrag_kit.synthetic.world.traits import Species, generate_species_traits, stream
+from vrag_kit.synthetic.world.traits import (
+    Species,
+    choose,
+    generate_species_traits,
+    shuffled,
+    stream,
+)
 
 CLUE_SHARE = 0.005  # a part counts as shown when it fills at least this share of the frame…
 CLUE_BLUR = 0.012  # …in a picture no blurrier than this (sigma, in frame widths)
@@ -74,64 +83,68 @@ def sample_view(
     photographs.
     """
     far = rng.random() < 0.35
-    scale = float(rng.uniform(0.4, 0.62) if far else rng.uniform(0.6, 1.0))
+    scale = rng.uniform(0.4, 0.62) if far else rng.uniform(0.6, 1.0)
     slack = 0.5 * (1.06 - scale)
     return View(
         name=name,
         pose=pose,
         openness=openness,
         scale=scale,
-        angle=float(rng.uniform(-1, 1) * KINDS[species.kind].turn),
-        flip=bool(rng.random() < 0.5),
-        x=float(rng.uniform(-1, 1) * slack),
-        y=float(rng.uniform(-1, 1) * slack),
-        blur=float(0.002 + 0.03 * rng.beta(1.1, 5.0)),
+        angle=rng.uniform(-1, 1) * KINDS[species.kind].turn,
+        flip=rng.random() < 0.5,
+        x=rng.uniform(-1, 1) * slack,
+        y=rng.uniform(-1, 1) * slack,
+        blur=0.002 + 0.03 * rng.beta(1.1, 5.0),
         light=float(np.exp(rng.normal(0, 0.2))),
-        warmth=float(rng.uniform(-1, 1)),
+        warmth=rng.uniform(-1, 1),
         blades=int(rng.choice([0, 1, 2, 3, 5], p=[0.3, 0.25, 0.2, 0.15, 0.1])),
-        leaf=bool(cover) or bool(rng.random() < 0.45),
+        leaf=bool(cover) or rng.random() < 0.45,
         cover=cover,
     )
 
 
 def _blades(species: Species, view: View) -> list[Shape]:
     """Leaves and grass in front of the organism."""
-    rng, palette = stream(view.name, "blades"), SCENES[KINDS[species.kind].scene]
+    rng = stream(view.name, "blades")
+    _, *growing = palette(species)
     shapes = []
     for _ in range(view.blades):
         foot = np.array([rng.uniform(-0.5, 0.5), 0.56 if rng.random() < 0.7 else -0.56])
-        tip = np.array([rng.uniform(-0.4, 0.4), rng.uniform(-0.35, 0.35)])
+        tip = rng.uniform((-0.4, -0.35), (0.4, 0.35))
         along = tip - foot
         length = np.linalg.norm(along) + 1e-9
-        across = np.array([-along[1], along[0]]) / length * rng.uniform(0.012, 0.055)
-        shade = palette[int(rng.integers(1, len(palette)))]
-        color = rgb(c * rng.uniform(0.55, 1.15) for c in shade)
-        left, right = foot + along * 0.5 - across * 1.4, foot + along * 0.5 + across * 1.4
-        outline = np.array([foot - across, left, tip, right, foot + across])
+        wide = across(along) / length * rng.uniform(0.012, 0.055)
+        color = rgb(c * rng.uniform(0.55, 1.15) for c in choose(growing, rng))
+        middle = foot + along * 0.5
+        outline = [foot - wide, middle - wide * 1.4, tip, middle + wide * 1.4, foot + wide]
         shapes.append(Shape(smooth(outline, 1), color))
     return shapes
 
 
 def _leaf(species: Species, view: View, organism: list[Shape]) -> list[Shape]:
     """A leaf over the part that the view covers, or somewhere over the organism."""
-    rng, palette = stream(view.name, "leaf"), SCENES[KINDS[species.kind].scene]
-    outlines = [shape.points for shape in organism if shape.part and shape.part == view.cover]
-    if outlines:
-        points = np.concatenate(outlines)
-        low, high = points.min(axis=0), points.max(axis=0)
+    rng = stream(view.name, "leaf")
+    _, *growing = palette(species)
+    covered = [shape for shape in organism if shape.part and shape.part == view.cover]
+    if covered:
+        low, high = bounds(covered)
         centre = (low + high) / 2
         half = (high - low) / 2 * rng.uniform(1.05, 1.35) + 0.015
     else:
         centre = np.array([view.x, view.y]) + view.scale * rng.uniform(-0.36, 0.36, size=2)
         half = view.scale * rng.uniform(0.07, 0.2, size=2)
-    shade = palette[int(rng.integers(1, len(palette)))]
-    color = rgb(c * rng.uniform(0.6, 1.15) for c in shade)
+    color = rgb(c * rng.uniform(0.6, 1.15) for c in choose(growing, rng))
     outline = ellipse(0, 0, 1, 1, n=16) * (1 + 0.12 * rng.standard_normal((16, 1)).clip(-1, 1.5))
-    vein = np.array([(-0.9, -0.04), (0.9, 0.0), (-0.9, 0.04)])
+    vein = polygon("-0.9 -0.04, 0.9 0.0, -0.9 0.04")
     return [
         Shape(centre + outline * half, color),
         Shape(centre + vein * half, darker(color, 0.75), alpha=160),
     ]
+
+
+def palette(species: Species) -> tuple[Color, ...]:
+    """Return the colors where a species lives: the ground first."""
+    return SCENES[KINDS[species.kind].scene]
 
 
 def place_shapes(shapes: Iterable[Shape], view: View) -> list[Shape]:
@@ -160,19 +173,18 @@ def visible_and_hidden_parts(species: Species, view: View) -> tuple[frozenset[st
 
 
 def _background(species: Species, view: View, size: int) -> Image.Image:
-    rng, palette = stream(view.name, "background"), SCENES[KINDS[species.kind].scene]
+    rng = stream(view.name, "background")
+    colors = palette(species)
     low = max(24, size // 5)
-    image = Image.new("RGB", (low, low), palette[0])
+    image = Image.new("RGB", (low, low), colors[0])
     blobs = []
-    for _ in range(int(rng.integers(9, 18))):
+    for _ in range(rng.integers(9, 18)):
         place = rng.uniform((-0.55, -0.55, 0.04, 0.03), (0.55, 0.55, 0.26, 0.2))
-        shade = np.array(palette[int(rng.integers(len(palette)))])
-        color = np.clip(shade * rng.uniform(0.7, 1.25), 0, 255)
+        color = np.clip(np.array(choose(colors, rng)) * rng.uniform(0.7, 1.25), 0, 255)
         if rng.random() < 0.12:  # a stray bright thing, so that a spot of colour proves nothing
             color = rng.uniform(30, 250, size=3)
             place[2:] *= 0.35
-        (x, y), (rx, ry) = place.reshape(2, 2)
-        outline = ellipse(x, y, rx, ry, rng.uniform(0, np.pi), n=14)
+        outline = ellipse(*place, angle=rng.uniform(0, np.pi), n=14)
         blobs.append(Shape(outline, rgb(color), alpha=int(rng.integers(120, 255))))
     paint(image, blobs)
     blurred = image.filter(ImageFilter.GaussianBlur(low * rng.uniform(0.012, 0.05)))
@@ -205,8 +217,7 @@ def draw_photograph(species: Species, view: View, size: int) -> Image.Image:
     gain = view.light * (1 + slope[0] * ramp[None, :] + slope[1] * ramp[:, None])[..., None]
     tint = np.array([1 + 0.1 * view.warmth, 1.0, 1 - 0.12 * view.warmth], dtype=np.float32)
     grain = rng.standard_normal((size, size, 1), dtype=np.float32)
-    grain = grain * np.float32(rng.uniform(1.5, 6.0))
-    return Image.fromarray(np.clip(pixels * gain * tint + grain, 0, 255).astype(np.uint8))
+    return to_image(pixels * gain * tint + grain * np.float32(rng.uniform(1.5, 6.0)))
 
 
 _TRIES = 200
@@ -231,7 +242,7 @@ def plan_clue_photo(species: Species, part: HiddenPart, name: str) -> Photo:
     """A photograph that shows `part`."""
     rng = stream(name)
     for _ in range(_TRIES):
-        openness = float(0.35 + 0.65 * rng.beta(1.6, 1.2))
+        openness = 0.35 + 0.65 * rng.beta(1.6, 1.2)
         view = sample_view(species, part.pose, openness, rng, name)
         shown, _ = visible_and_hidden_parts(species, view)
         if part.name in shown:
@@ -250,12 +261,12 @@ def plan_plain_photo(
     rng, kind = stream(name), KINDS[species.kind]
     for _ in range(_TRIES):
         if rng.random() < near_miss:
-            part = kind.hidden[int(rng.integers(2))]
-            openness = float(rng.uniform(0.0, 1.0))
+            part = choose(kind.hidden, rng)
+            openness = rng.uniform(0.0, 1.0)
             cover = part.name if rng.random() < 0.75 else ""
             view = sample_view(species, part.pose, openness, rng, name, cover)
         else:
-            view = sample_view(species, str(rng.choice(kind.resting)), 0.0, rng, name)
+            view = sample_view(species, choose(kind.resting, rng), 0.0, rng, name)
         shown, hidden = visible_and_hidden_parts(species, view)
         if avoid <= hidden:
             return Photo(view, shown)
@@ -282,14 +293,10 @@ def plan_photos(species: Species, asked: tuple[str, ...], n_photos: int, name: s
     for part in hidden_parts(species):
         wanted = clue_count(n_photos, rng)
         photos += [plan_clue_photo(species, part, f"{name}/{part.name}/{i}") for i in range(wanted)]
-    avoid, left = frozenset(asked), n_photos - len(photos)
-    photos += [plan_plain_photo(species, avoid, f"{name}/plain/{i}") for i in range(left)]
-    return [photos[i] for i in rng.permutation(len(photos))]
-
-
-def hidden_part(species: Species, part: str) -> HiddenPart | None:
-    """Return the hidden part of that name; None for the outside."""
-    return next((each for each in hidden_parts(species) if each.name == part), None)
+    avoid = frozenset(asked)
+    for i in range(n_photos - len(photos)):
+        photos.append(plan_plain_photo(species, avoid, f"{name}/plain/{i}"))
+    return shuffled(photos, rng)
 
 
 def view_showing(species: Species, part: str, name: str) -> View:

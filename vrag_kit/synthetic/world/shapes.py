@@ -38,6 +38,11 @@ def ellipse(x: float, y: float, rx: float, ry: float, angle: float = 0.0, n: int
     return np.column_stack([x + c * px - s * py, y + s * px + c * py])
 
 
+def disc(x: float, y: float, radius: float, color: Color, n: int = 12) -> Shape:
+    """A filled circle around (x, y)."""
+    return Shape(ellipse(x, y, radius, radius, n=n), color)
+
+
 @cache
 def _circle(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Cosine and sine of `n` even steps around a circle."""
@@ -50,6 +55,16 @@ def polygon(corners: str) -> Points:
     return np.array([corner.split() for corner in corners.split(",")], dtype=float)
 
 
+def direction(angle: float) -> np.ndarray:
+    """Return the unit vector at `angle` radians."""
+    return np.array([np.cos(angle), np.sin(angle)])
+
+
+def across(vector: np.ndarray) -> np.ndarray:
+    """Return a vector turned by a quarter."""
+    return np.array([-vector[1], vector[0]])
+
+
 def rotation(angle: float) -> np.ndarray:
     """Matrix that turns columns of points by `angle` radians, shape (2, 2)."""
     c, s = np.cos(angle), np.sin(angle)
@@ -58,25 +73,29 @@ def rotation(angle: float) -> np.ndarray:
 
 def smooth(points: Sequence[Sequence[float]] | Points, rounds: int = 2) -> Points:
     """Round the corners of a closed outline by `rounds` of Chaikin's corner cutting."""
-    p = np.asarray(points, dtype=float)
+    outline = np.asarray(points, dtype=float)
     for _ in range(rounds):
-        following = np.concatenate([p[1:], p[:1]])
-        cut = [0.75 * p + 0.25 * following, 0.25 * p + 0.75 * following]
-        p = np.stack(cut, axis=1).reshape(-1, 2)
-    return p
+        following = np.roll(outline, -1, axis=0)
+        near = 0.75 * outline + 0.25 * following
+        far = 0.25 * outline + 0.75 * following
+        outline = np.stack([near, far], axis=1).reshape(-1, 2)
+    return outline
 
 
 def shrink_toward(points: Points, anchor: Sequence[float], share: float) -> Points:
     """Shrink an outline to `share` of its size about `anchor`."""
-    a = np.asarray(anchor, dtype=float)
-    shrunk: Points = a + share * (points - a)
-    return shrunk
+    middle = np.asarray(anchor, dtype=float)
+    return np.asarray(middle + share * (points - middle))
+
+
+def moved(points: Points, x: float, y: float) -> Points:
+    """Return the outline moved by (x, y)."""
+    return np.asarray(points + np.array([x, y]))
 
 
 def mirrored(points: Points) -> Points:
     """The outline reflected left to right."""
-    reflected: Points = points * np.array([-1.0, 1.0])
-    return reflected
+    return np.asarray(points * (-1.0, 1.0))
 
 
 def transformed(
@@ -94,9 +113,13 @@ def shaded(
     part.
     """
     centre = points.mean(axis=0)
-    inner, bright = shrink_toward(points, centre, 0.93), centre + np.asarray(lit)
-    light = Shape(shrink_toward(points, bright, 0.55), lighter(color, 0.25), part, alpha=70)
-    return [Shape(points, darker(color, 0.72), part), Shape(inner, color, part), light]
+    inner = shrink_toward(points, centre, 0.93)
+    light = shrink_toward(points, centre + np.asarray(lit), 0.55)
+    return [
+        Shape(points, darker(color, 0.72), part),
+        Shape(inner, color, part),
+        Shape(light, lighter(color, 0.25), part, alpha=70),
+    ]
 
 
 def darker(color: Color, share: float) -> Color:
@@ -152,6 +175,11 @@ def part_mask(shapes: Iterable[Shape], part: str, resolution: int) -> Image.Imag
 def silhouette(shapes: Iterable[Shape], resolution: int) -> Image.Image:
     """Return 255 where any opaque shape is, else 0."""
     return part_mask([replace(shape, part="any") for shape in shapes], "any", resolution)
+
+
+def to_image(pixels: np.ndarray) -> Image.Image:
+    """Return an RGB image of pixels, cut to 0–255; fractions are cut off."""
+    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
 
 
 def bounds(shapes: Iterable[Shape]) -> tuple[Points, Points]:

@@ -5,11 +5,15 @@ follow from them.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from vrag_kit.synthetic.world.shapes import Color, Points, Shape, darker, ellipse, shrink_toward
+
+T = TypeVar("T")
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -83,6 +87,11 @@ class Species:
     build: tuple[float, float]  # two body proportions, each in [0, 1]
 
     @property
+    def coat(self) -> Color:
+        """Its main outer color."""
+        return COLORS[self.outside.color]
+
+    @property
     def scientific_name(self) -> str:
         """Genus and epithet."""
         return f"{self.genus} {self.epithet}"
@@ -96,29 +105,43 @@ def stream(*names: object) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
 
 
+def choose(options: Sequence[T], rng: np.random.Generator) -> T:
+    """Draw one of the options, each equally likely."""
+    return options[int(rng.integers(len(options)))]
+
+
+def shuffled(items: Sequence[T], rng: np.random.Generator) -> list[T]:
+    """Return the items in a random order."""
+    return [items[place] for place in rng.permutation(len(items))]
+
+
 def generate_species_traits(
     kind: str, noun: str, parts: tuple[str, ...], rng: np.random.Generator
 ) -> Species:
     """Invent a species of `kind` whose `parts` are hidden in most views."""
     outside = random_appearance(rng)
-    first, last = (str(word) for word in rng.choice(_PLACES, size=2, replace=False))
+    first, last = rng.choice(_PLACES, size=2, replace=False)
     look = f"{PATTERN_WORDS[outside.pattern]}{COLOR_WORDS[outside.color]}"
-    common_name = f"{look} {first}{last.lower()} {noun}"
-    genus = _word(rng, _GENUS_ENDS).capitalize()
-    epithet = _word(rng, _EPITHET_ENDS)
-    hidden = {part: random_appearance(rng) for part in parts}
-    build = (float(rng.random()), float(rng.random()))
-    return Species(kind, genus, epithet, common_name, outside, hidden, build)
+    return Species(
+        kind=kind,
+        genus=_word(rng, _GENUS_ENDS).capitalize(),
+        epithet=_word(rng, _EPITHET_ENDS),
+        common_name=f"{look} {first}{last.lower()} {noun}",
+        outside=outside,
+        hidden={part: random_appearance(rng) for part in parts},
+        build=(rng.random(), rng.random()),
+    )
 
 
 def random_appearance(rng: np.random.Generator) -> Appearance:
     """Draw two different colors and a pattern, each equally likely."""
     color, second = rng.choice(list(COLORS), size=2, replace=False)
-    return Appearance(str(color), str(rng.choice(PATTERNS)), str(second))
+    return Appearance(str(color), choose(PATTERNS, rng), str(second))
 
 
 def _word(rng: np.random.Generator, endings: tuple[str, ...]) -> str:
-    return "".join(rng.choice(_SYLLABLES, size=rng.integers(2, 4))) + str(rng.choice(endings))
+    syllables = rng.choice(_SYLLABLES, size=rng.integers(2, 4))
+    return "".join(syllables) + choose(endings, rng)
 
 
 def accepted_spellings(value: str) -> tuple[str, ...]:
@@ -126,29 +149,35 @@ def accepted_spellings(value: str) -> tuple[str, ...]:
     return SPELLINGS.get(value, (value,))
 
 
-def draw_pattern(
-    outline: Points, look: Appearance, part: str, anchor: tuple[float, float]
+def draw_part(
+    species: Species, part: str, outline: Points, anchor: tuple[float, float]
 ) -> list[Shape]:
-    """Fill an outline that is star-shaped about `anchor` with the colour and pattern of
-    `look`.
+    """Fill an outline that is star-shaped about `anchor` with the look of a hidden part; with
+    `part` "" that of the outside.
     """
-    ground, second = COLORS[look.color], COLORS[look.second]
-    rim = darker(ground, 0.7)
-    body = [Shape(outline, rim, part), Shape(shrink_toward(outline, anchor, 0.96), ground, part)]
+    look = species.hidden[part] if part else species.outside
+    ground = COLORS[look.color]
+    second = COLORS[look.second]
+    shapes = [Shape(outline, darker(ground, 0.7), part)]
+    layers = [(0.96, ground)]
     if look.pattern == "bordered":
-        body = [
-            Shape(outline, second, part),
-            Shape(shrink_toward(outline, anchor, 0.76), ground, part),
-        ]
+        shapes = [Shape(outline, second, part)]
+        layers = [(0.76, ground)]
     if look.pattern == "banded":
-        for share, color in ((0.86, second), (0.70, ground), (0.52, second), (0.34, ground)):
-            body.append(Shape(shrink_toward(outline, anchor, share), color, part))
+        layers += [(0.86, second), (0.70, ground), (0.52, second), (0.34, ground)]
+    for share, color in layers:
+        shapes.append(Shape(shrink_toward(outline, anchor, share), color, part))
     if look.pattern == "spotted":
-        reach = np.linalg.norm(outline - np.asarray(anchor), axis=1)
-        size = 0.095 * float(reach.max())
-        step = max(1, len(outline) // 9)
-        for turn, point in enumerate(outline[::step]):
-            share = (0.74, 0.46)[turn % 2]
-            x, y = np.asarray(anchor) + share * (point - np.asarray(anchor))
-            body.append(Shape(ellipse(float(x), float(y), size, size, n=10), second, part))
-    return body
+        shapes += [Shape(spot, second, part) for spot in _spots(outline, anchor)]
+    return shapes
+
+
+def _spots(outline: Points, anchor: tuple[float, float]) -> list[Points]:
+    """Circles between the outline and the anchor, in turn further out and in."""
+    arms = outline - anchor
+    size = 0.095 * np.linalg.norm(arms, axis=1).max()
+    spots = []
+    for turn, arm in enumerate(arms[:: max(1, len(arms) // 9)]):
+        x, y = np.asarray(anchor) + (0.74, 0.46)[turn % 2] * arm
+        spots.append(ellipse(x, y, size, size, n=10))
+    return spots

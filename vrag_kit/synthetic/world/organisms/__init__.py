@@ -147,3 +147,13 @@ _LIZARD = OrganismKind(
 )
 _KINDS = (_MOTH, _BIRD, _FLOWER, _MUSHROOM, _FISH, _LIZARD)
 KINDS: dict[str, OrganismKind] = {kind.name: kind for kind in _KINDS}
+
+
+def hidden_parts(species: Species) -> tuple[HiddenPart, HiddenPart]:
+    """Return the two hidden parts of a species."""
+    return KINDS[species.kind].hidden
+
+
+def hidden_part(species: Species, name: str) -> HiddenPart | None:
+    """Return the hidden part of that name; None for any other, which is the outside."""
+    return next((part for part in hidden_parts(species) if part.name == name), None)
