@@ -18,13 +18,15 @@ from vrag_kit.synthetic.world.shapes import (
     darker,
     ellipse,
     lighter,
+    moved,
     paint,
     polygon,
     rgb,
     smooth,
+    to_image,
     transformed,
 )
-from vrag_kit.synthetic.world.traits import stream
+from vrag_kit.synthetic.world.traits import choose, stream
 
 Land = Callable[[np.random.Generator], list[Shape]]
 
@@ -43,10 +45,11 @@ class Region:
 def _mesas(rng: np.random.Generator) -> list[Shape]:
     shapes = []
     for x in rng.uniform(-0.5, 0.5, size=3):
-        wide, high = rng.uniform(0.1, 0.18), rng.uniform(0.14, 0.26)
+        wide, high = rng.uniform((0.1, 0.14), (0.18, 0.26))
         top = [(x - 0.7 * wide, -high), (x + 0.7 * wide, -high)]
         rock = np.array([(x - wide, 0.02), *top, (x + wide, 0.02)])
-        shapes += [Shape(rock, (168, 78, 48)), Shape(rock * (1, 0.5) + (0, -0.02), (138, 60, 40))]
+        shapes.append(Shape(rock, (168, 78, 48)))
+        shapes.append(Shape(moved(rock * (1, 0.5), 0, -0.02), (138, 60, 40)))
     return shapes
 
 
@@ -55,10 +58,11 @@ def _conifers(rng: np.random.Generator) -> list[Shape]:
     for x in np.sort(rng.uniform(-0.55, 0.55, size=9)):
         high = rng.uniform(0.2, 0.4)
         for step in range(3):
-            top, wide = -high + 0.3 * high * step, 0.04 + 0.02 * step
+            top = -high + 0.3 * high * step
             foot = top + 0.45 * high
+            wide = 0.04 + 0.02 * step
             tree = np.array([(x, top), (x + wide, foot), (x - wide, foot)])
-            shapes.append(Shape(tree, rgb(np.array((34, 72, 52)) * rng.uniform(0.8, 1.1))))
+            shapes.append(Shape(tree, darker((34, 72, 52), rng.uniform(0.8, 1.1))))
     return shapes
 
 
@@ -66,11 +70,13 @@ def _palms(rng: np.random.Generator) -> list[Shape]:
     shapes = [Shape(polygon("-0.6 0, 0.6 0, 0.6 0.08, -0.6 0.08"), (60, 150, 190))]
     for x in rng.uniform(-0.45, 0.45, size=4):
         high = rng.uniform(0.22, 0.38)
-        trunk = np.array([(x - 0.012, 0.12), (x + 0.012, 0.12), (x + 0.03, -high)])
+        crown = (x + 0.03, -high)
+        trunk = np.array([(x - 0.012, 0.12), (x + 0.012, 0.12), crown])
         shapes.append(Shape(trunk, (116, 88, 58)))
         for turn in np.linspace(0.2, np.pi - 0.2, 6):
-            tip = np.array([x + 0.03 + 0.15 * np.cos(turn), -high + 0.07 - 0.1 * np.sin(turn)])
-            frond = smooth(np.array([(x + 0.03, -high), tip - (0, 0.03), tip]), 1)
+            out = x + 0.03 + 0.15 * np.cos(turn)
+            down = -high + 0.07 - 0.1 * np.sin(turn)
+            frond = smooth([crown, (out, down - 0.03), (out, down)], 1)
             shapes.append(Shape(frond, (56, 138, 60)))
     return shapes
 
@@ -78,11 +84,11 @@ def _palms(rng: np.random.Generator) -> list[Shape]:
 def _peaks(rng: np.random.Generator) -> list[Shape]:
     shapes = []
     for x in rng.uniform(-0.5, 0.5, size=4):
-        wide, high = rng.uniform(0.2, 0.3), rng.uniform(0.25, 0.42)
+        wide, high = rng.uniform((0.2, 0.25), (0.3, 0.42))
         hill = np.array([(x - wide, 0.02), (x, -high), (x + wide, 0.02)])
+        shapes.append(Shape(hill, (104, 112, 136)))
         cap = polygon("-0.45 -0.55, 0 -1, 0.45 -0.55, 0.15 -0.62, -0.1 -0.5") * (wide, high)
-        cap[:, 0] += x
-        shapes += [Shape(hill, (104, 112, 136)), Shape(cap, (246, 248, 252))]
+        shapes.append(Shape(moved(cap, x, 0), (246, 248, 252)))
     return shapes
 
 
@@ -99,13 +105,14 @@ def _huts(rng: np.random.Generator) -> list[Shape]:
     shapes = [Shape(heath, (150, 90, 160))]
     for x in rng.uniform(-0.4, 0.4, size=3):
         for outline, color in _HUT:
-            shapes.append(Shape(polygon(outline) + np.array([x, 0.0]), color))
+            shapes.append(Shape(moved(polygon(outline), x, 0.0), color))
     return shapes
 
 
 def _reeds(rng: np.random.Generator) -> list[Shape]:
-    pools = enumerate(rng.uniform(-0.4, 0.4, size=3))
-    shapes = [Shape(ellipse(x, 0.16 + 0.1 * i, 0.3, 0.04), (120, 156, 164)) for i, x in pools]
+    shapes = []
+    for i, x in enumerate(rng.uniform(-0.4, 0.4, size=3)):
+        shapes.append(Shape(ellipse(x, 0.16 + 0.1 * i, 0.3, 0.04), (120, 156, 164)))
     for x in rng.uniform(-0.55, 0.55, size=26):
         high = rng.uniform(0.1, 0.34)
         reed = np.array([(x - 0.008, 0.06), (x + 0.008, 0.06), (x + 0.01, -high)])
@@ -129,20 +136,20 @@ REGIONS = {region.name: region for region in _EVERY}
 def draw_region_query(region: Region, kind: str, name: str, size: int) -> Image.Image:
     """Draw an organism of the kind close by, in haze, the land behind it out of focus."""
     rng = stream(name, "region")
-    land = _land(region, float(rng.uniform(-0.42, -0.3)), 2.2, rng, 2 * size)
+    land = _land(region, rng.uniform(-0.42, -0.3), 2.2, rng, 2 * size)
     haze = Image.new("RGB", land.size, rgb(rng.uniform(120, 200, size=3)))
     blurred = land.filter(ImageFilter.GaussianBlur(0.06 * size))
-    behind = Image.blend(blurred, haze, float(rng.uniform(0.25, 0.55)))
-    scale = float(rng.uniform(0.85, 1.0))
+    behind = Image.blend(blurred, haze, rng.uniform(0.25, 0.55))
+    scale = rng.uniform(0.85, 1.0)
     return _with_resident(behind, kind, name, scale=scale, x=0.0, y=0.0, turn=0.3)
 
 
 def draw_region_example(region: Region, kind: str, name: str, size: int) -> Image.Image:
     """Draw another species of the kind in the same land, which is sharp."""
     rng = stream(name, "region")
-    land = _land(region, float(rng.uniform(-0.12, 0.12)), 1.0, rng, 2 * size)
-    scale = float(rng.uniform(0.3, 0.42))
-    x, y = map(float, rng.uniform((-0.25, 0.18), (0.25, 0.28)))
+    land = _land(region, rng.uniform(-0.12, 0.12), 1.0, rng, 2 * size)
+    scale = rng.uniform(0.3, 0.42)
+    x, y = rng.uniform((-0.25, 0.18), (0.25, 0.28))
     return _with_resident(land, kind, name, scale=scale, x=x, y=y, turn=0.0)
 
 
@@ -152,14 +159,14 @@ def _land(
     """Sky, ground with stones and tufts, and the landmark, `grow` times its size."""
     image = Image.new("RGB", (side, side), region.ground)
     sky = np.array([(-0.6, -0.6), (0.6, -0.6), (0.6, horizon), (-0.6, horizon)])
-    upper = Shape(sky * (1, 0.5) - (0, 0.3), lighter(region.sky, 0.3), alpha=120)
-    landmark = transformed(region.land(rng), grow * np.eye(2), (0, horizon))
-    shapes = [Shape(sky, region.sky), upper, *landmark]
+    upper = moved(sky * (1, 0.5), 0, -0.3)
+    shapes = [Shape(sky, region.sky), Shape(upper, lighter(region.sky, 0.3), alpha=120)]
+    shapes += transformed(region.land(rng), grow * np.eye(2), (0, horizon))
     tones = (darker(region.ground, 0.8), lighter(region.ground, 0.25))
     for _ in range(24):
-        x, y = rng.uniform(-0.5, 0.5), rng.uniform(horizon + 0.08, 0.5)
+        x, y = rng.uniform((-0.5, horizon + 0.08), (0.5, 0.5))
         stone = ellipse(x, y, rng.uniform(0.02, 0.08), 0.012)
-        shapes.append(Shape(stone, tones[int(rng.integers(2))], alpha=170))
+        shapes.append(Shape(stone, choose(tones, rng), alpha=170))
     paint(image, shapes)
     return image
 
@@ -178,5 +185,4 @@ def _with_resident(
     tint = np.array([1 + 0.05 * view.warmth, 1.0, 1 - 0.06 * view.warmth])
     light = np.clip(view.light, 0.75, 1.3)
     grain = rng.standard_normal((size, size, 1)) * rng.uniform(1.5, 5.0)
-    pixels = np.asarray(land.reduce(2), dtype=np.float64) * light * tint + grain
-    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+    return to_image(np.asarray(land.reduce(2), dtype=np.float64) * light * tint + grain)

@@ -16,11 +16,11 @@ from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 from vrag_kit.synthetic.mrag_bench.young import YOUNG
 from vrag_kit.synthetic.world.organisms import KINDS, hidden_part
 from vrag_kit.synthetic.world.photographs import (
-    SCENES,
     View,
     blurred,
     compose_view,
     draw_photograph,
+    palette,
     place_shapes,
     sample_view,
     view_showing,
@@ -29,9 +29,12 @@ from vrag_kit.synthetic.world.shapes import (
     Color,
     Points,
     Shape,
+    across,
     bounds,
     darker,
-    ellipse,
+    direction,
+    disc,
+    in_pixels,
     lighter,
     paint,
     part_mask,
@@ -40,6 +43,7 @@ from vrag_kit.synthetic.world.shapes import (
     rotation,
     silhouette,
     smooth,
+    to_image,
     transformed,
     visible_shares,
 )
@@ -48,6 +52,7 @@ from vrag_kit.synthetic.world.traits import (
     COLORS,
     Appearance,
     Species,
+    choose,
     random_appearance,
     stream,
 )
@@ -73,8 +78,9 @@ def draw_over_scene(
     """Shapes in frame coordinates over the scene of a view, in its light."""
     image = draw_scene(species, view, 2 * size)
     tint = np.array([1 + 0.1 * view.warmth, 1.0, 1 - 0.12 * view.warmth]) * view.light
-    lit = [np.clip(np.array(shape.color) * tint, 0, 255) for shape in shapes]
-    paint(image, (replace(each, color=rgb(c)) for each, c in zip(shapes, lit, strict=True)))
+    for shape in shapes:
+        lit = np.clip(np.array(shape.color) * tint, 0, 255)
+        paint(image, [replace(shape, color=rgb(lit))])
     return blurred(image.reduce(2), view)
 
 
@@ -82,18 +88,16 @@ def steep(species: Species, part: str, name: str, size: int) -> Image.Image:
     """The organism from a steep angle, in a pose that does not show the part."""
     rng = stream(name, "steep")
     kind = KINDS[species.kind]
-    pose = str(rng.choice(kind.resting)) if hidden_part(species, part) else kind.hidden[1].pose
+    pose = choose(kind.resting, rng) if hidden_part(species, part) else kind.hidden[1].pose
     view = sample_view(species, pose, 0.9, rng, name)
-    scale, angle = float(rng.uniform(0.95, 1.15)), float(rng.uniform(-0.3, 0.3))
-    view = replace(view, scale=scale, angle=angle, x=0.0, y=0.0, blur=0.004)
+    view = replace(view, scale=rng.uniform(0.95, 1.15), angle=rng.uniform(-0.3, 0.3))
+    view = replace(view, x=0.0, y=0.0, blur=0.004)
     axis = rng.uniform(1.1, 2.0)  # about an upright axis, or nearly: seen end on
     if species.kind in ("flower", "mushroom"):
         axis = rng.uniform(-0.35, 0.35)  # about a level one: seen from above
     tilt = rng.uniform(1.05, 1.2) * rng.choice((-1, 1))
-    shapes = [
-        replace(shape, points=_tilted(shape.points, axis, tilt))
-        for shape in kind.draw(species, pose, 0.0 if pose in kind.resting else 0.9)
-    ]
+    flat = kind.draw(species, pose, 0.0 if pose in kind.resting else 0.9)
+    shapes = [replace(each, points=_tilted(each.points, axis, tilt)) for each in flat]
     return draw_over_scene(species, view, place_shapes(shapes, view), size)
 
 
@@ -101,12 +105,12 @@ def _tilted(points: Points, axis: float, tilt: float) -> Points:
     """A flat figure turned out of the picture by `tilt` about an axis through its
     middle, seen from near by.
     """
-    along = np.array([np.cos(axis), np.sin(axis)])
-    across = np.array([-along[1], along[0]])
-    u, v = points @ along, points @ across
-    depth = 1.0 + 0.75 * v * np.sin(tilt)
-    turned = np.outer(u / depth, along) + np.outer(v * np.cos(tilt) / depth, across)
-    return np.asarray(turned)
+    along = direction(axis)
+    side = across(along)
+    height = points @ side
+    depth = 1.0 + 0.75 * height * np.sin(tilt)
+    turned = np.outer(points @ along / depth, along)
+    return np.asarray(turned + np.outer(height * np.cos(tilt) / depth, side))
 
 
 def cropped(species: Species, part: str, name: str, size: int) -> Image.Image:
@@ -129,8 +133,8 @@ def _crop(species: Species, part: str, name: str) -> tuple[View, tuple[float, fl
     hidden = hidden_part(species, part)
     pose = hidden.pose if hidden else KINDS[species.kind].outside_pose
     for _ in range(_TRIES):
-        view = sample_view(species, pose, float(rng.uniform(0.6, 1.0)), rng, name)
-        view = replace(view, scale=float(rng.uniform(0.95, 1.1)), leaf=False, blur=0.003, blades=1)
+        view = sample_view(species, pose, rng.uniform(0.6, 1.0), rng, name)
+        view = replace(view, scale=rng.uniform(0.95, 1.1), leaf=False, blur=0.003, blades=1)
         left, top = rng.uniform(0.0, 0.5, size=2)
         shapes = compose_view(species, view)[:-1]  # without the blade
         organism = _share(shapes, left, top)
@@ -151,10 +155,10 @@ def _share(shapes: list[Shape], left: float, top: float, part: str = "") -> floa
 def far(species: Species, part: str, name: str, size: int) -> Image.Image:
     """The organism far away, in a view that would show the part, and not sharp."""
     rng = stream(name, "far")
-    view = replace(view_showing(species, part, name), scale=float(rng.uniform(0.1, 0.2)))
-    x, y = map(float, rng.uniform(-0.3, 0.3, size=2))
-    blur = float(rng.uniform(0.006, 0.01))
-    return draw_photograph(species, replace(view, x=x, y=y, blur=blur, blades=0, leaf=False), size)
+    view = replace(view_showing(species, part, name), scale=rng.uniform(0.1, 0.2))
+    view = replace(view, x=rng.uniform(-0.3, 0.3), y=rng.uniform(-0.3, 0.3))
+    view = replace(view, blur=rng.uniform(0.006, 0.01), blades=0, leaf=False)
+    return draw_photograph(species, view, size)
 
 
 def covered(species: Species, part: str, name: str, size: int) -> Image.Image:
@@ -165,12 +169,13 @@ def covered(species: Species, part: str, name: str, size: int) -> Image.Image:
     organism = compose_view(species, view)
     target = [shape for shape in organism if shape.part == part] if hidden else organism
     low, high = bounds(target)
-    palette, shapes = SCENES[KINDS[species.kind].scene], organism
+    _, *growing = palette(species)
+    shapes = organism
     for n_leaves in range(3, 3 + _TRIES):
         shapes = list(organism)
         for _ in range(n_leaves):
-            shapes += _leaf(rng.uniform(low, high), rng, palette, np.max(high - low))
-        shapes += _grass(rng, palette)
+            shapes += _leaf(rng.uniform(low, high), rng, growing, np.max(high - low))
+        shapes += _grass(rng, growing)
         if visible_shares(shapes).get(part, 0.0) <= _HIDDEN:
             break
     return draw_over_scene(species, view, shapes, size)
@@ -183,49 +188,43 @@ def _centred(view: View, scale: float, *, blur: float) -> View:
 
 
 def _leaf(
-    centre: np.ndarray, rng: np.random.Generator, palette: tuple[Color, ...], reach: float
+    centre: np.ndarray, rng: np.random.Generator, colors: Sequence[Color], reach: float
 ) -> list[Shape]:
     """One pointed leaf with its midrib."""
-    length, turn = float(np.clip(reach * 0.6, 0.16, 0.4)), rng.uniform(0, 2 * np.pi)
+    length = float(np.clip(reach * 0.6, 0.16, 0.4))
+    matrix = rotation(rng.uniform(0, 2 * np.pi))
     wide = length * rng.uniform(0.38, 0.5)
-    matrix = rotation(turn)
     corners = polygon("-1 0, -0.3 -1, 0.4 -0.8, 1.1 0, 0.4 0.8, -0.3 1")
     outline = smooth(corners * (length, wide))
-    rib = np.array([(-length, -0.012), (length, 0.0), (-length, 0.012)])
-    color = _foliage(palette, rng, 0.6)
-    return [
-        Shape(outline @ matrix.T + centre, darker(color, 0.7)),
-        Shape((outline * 0.94) @ matrix.T + centre, color),
-        Shape(rib @ matrix.T + centre, darker(color, 0.65)),
-    ]
+    rib = polygon("-1 -0.012, 1 0.0, -1 0.012") * (length, 1)
+    color = darker(choose(colors, rng), rng.uniform(0.6, 1.1))
+    edge = Shape(outline, darker(color, 0.7))
+    inner = Shape(outline * 0.94, color)
+    return transformed([edge, inner, Shape(rib, darker(color, 0.65))], matrix, centre)
 
 
-def _grass(rng: np.random.Generator, palette: tuple[Color, ...]) -> list[Shape]:
+def _grass(rng: np.random.Generator, colors: Sequence[Color]) -> list[Shape]:
     """Some seven blades from the lower edge."""
     shapes = []
-    for _ in range(int(rng.integers(5, 10))):
-        foot, tip = rng.uniform(-0.5, 0.5), rng.uniform(-0.45, 0.45)
-        wide, top = rng.uniform(0.012, 0.035), rng.uniform(-0.45, 0.0)
+    for _ in range(rng.integers(5, 10)):
+        foot = rng.uniform(-0.5, 0.5)
+        tip = rng.uniform(-0.45, 0.45)
+        wide = rng.uniform(0.012, 0.035)
+        top = rng.uniform(-0.45, 0.0)
         middle = 0.7 * foot + 0.3 * tip
         left = [(foot - wide, 0.56), (middle - wide, 0.1), (tip, top)]
-        outline = [*left, (middle + wide, 0.1), (foot + wide, 0.56)]
-        shapes.append(Shape(smooth(outline, 1), _foliage(palette, rng, 0.55)))
+        outline = smooth([*left, (middle + wide, 0.1), (foot + wide, 0.56)], 1)
+        shapes.append(Shape(outline, darker(choose(colors, rng), rng.uniform(0.55, 1.1))))
     return shapes
-
-
-def _foliage(palette: tuple[Color, ...], rng: np.random.Generator, darkest: float) -> Color:
-    """Draw a color of what grows in a scene."""
-    return darker(palette[int(rng.integers(1, len(palette)))], rng.uniform(darkest, 1.1))
 
 
 def young(species: Species, part: str, name: str, size: int) -> Image.Image:
     """The young one: caterpillar, chick, bud, button, fry or hatchling."""
     rng = stream(name, "young")
     view = sample_view(species, KINDS[species.kind].resting[0], 0.0, rng, name)
-    scale = float(rng.uniform(0.7, 0.9))
     turn = min(KINDS[species.kind].turn, 0.35)
-    view = replace(view, scale=scale, x=view.x / 2, y=view.y / 2, blur=0.004)
-    view = replace(view, angle=float(rng.uniform(-turn, turn)))
+    view = replace(view, scale=rng.uniform(0.7, 0.9), x=view.x / 2, y=view.y / 2, blur=0.004)
+    view = replace(view, angle=rng.uniform(-turn, turn))
     shapes = place_shapes(YOUNG[species.kind](species), view)
     return draw_over_scene(species, view, shapes, size)
 
@@ -234,10 +233,10 @@ def damaged(species: Species, part: str, name: str, size: int) -> Image.Image:
     """The organism crumpled and torn; the part is torn away."""
     rng = stream(name, "damaged")
     view = _centred(view_showing(species, part, name), 0.8, blur=0.004)
-    shapes = [
-        replace(shape, points=_crumpled(shape.points, stream(name, "crumple")))
-        for shape in compose_view(species, view)
-    ]
+    shapes = []
+    for shape in compose_view(species, view):
+        points = _crumpled(shape.points, stream(name, "crumple"))
+        shapes.append(replace(shape, points=points))
     picture = draw_over_scene(species, view, shapes, size)
     tear = _tear(shapes, part if hidden_part(species, part) else "", rng, size)
     rim = ImageChops.subtract(tear.filter(ImageFilter.MaxFilter(3)), tear)
@@ -250,7 +249,8 @@ def _crumpled(points: Points, rng: np.random.Generator) -> Points:
     """The outline in a sheet that was crumpled: the same stream, the same creases."""
     moved = points
     for _ in range(3):
-        wave, way = rng.normal(0, 9, size=2), rng.normal(0, 0.022, size=2)
+        wave = rng.normal(0, 9, size=2)
+        way = rng.normal(0, 0.022, size=2)
         phase = rng.uniform(0, 2 * np.pi)
         moved = moved + np.sin(moved @ wave + phase)[:, None] * way
     return moved
@@ -263,14 +263,17 @@ def _tear(shapes: list[Shape], part: str, rng: np.random.Generator, size: int) -
         mask = part_mask(shapes, part, size).filter(ImageFilter.MaxFilter(5))
     pen = ImageDraw.Draw(mask)
     low, high = bounds(shapes)
-    middle, reach = (low + high) / 2, (high - low) / 2
+    middle = (low + high) / 2
+    reach = (high - low) / 2
     for turn in rng.uniform(0, 2 * np.pi, size=4):
-        away = np.array([np.cos(turn), np.sin(turn)])
-        tip, root = middle + away * reach * 0.45, middle + away * reach * 1.2
-        across = np.array([-away[1], away[0]]) * rng.uniform(0.05, 0.1)
-        before, after = tip + across * 0.7 + away * 0.05, tip - across * 0.3 + away * 0.1
-        jagged = [root + across, before, tip, after, root - across]
-        pen.polygon(((np.array(jagged) + 0.5) * size).ravel().tolist(), fill=255)
+        away = direction(turn)
+        side = across(away) * rng.uniform(0.05, 0.1)
+        tip = middle + away * reach * 0.45
+        root = middle + away * reach * 1.2
+        before = tip + side * 0.7 + away * 0.05
+        after = tip - side * 0.3 + away * 0.1
+        jagged = np.array([root + side, before, tip, after, root - side])
+        pen.polygon(in_pixels(jagged, size), fill=255)
     return mask
 
 
@@ -296,18 +299,18 @@ def withered(species: Species, part: str, name: str, size: int) -> Image.Image:
     old = replace(species, outside=withered_appearance(species))
     side = 1.0 if rng.random() < 0.5 else -1.0
     view = sample_view(old, "side", 0.0, rng, name)
-    scale = float(rng.uniform(0.7, 0.95))
+    scale = rng.uniform(0.7, 0.95)
     view = replace(view, scale=scale, x=-0.1 * side * scale, y=view.y / 2, flip=False, blur=0.004)
     view = replace(view, angle=view.angle / 3)
     sheet = stream(name, "wrinkles").normal(0, 26, size=2)
     bend = side * rng.uniform(1.5, 2.0)
     free = [c for c in COLORS if c not in (old.outside.color, old.outside.second)]
-    other = replace(old, outside=Appearance(free[0], old.outside.pattern, free[1]))
+    other = replace(old, outside=replace(old.outside, color=free[0], second=free[1]))
     shapes = []
     for shape, lasting in zip(_drawn(old), _drawn(other), strict=True):
         color = shape.color
         if color == lasting.color:  # stem and leaves
-            color = rgb(0.35 * own + 0.65 * brown for own, brown in zip(color, _BROWN, strict=True))
+            color = rgb(0.35 * np.array(color) + 0.65 * np.array(_BROWN))
         shapes.append(replace(shape, points=_bent(shape.points, bend, sheet), color=color))
     beside = replace(view, scale=0.42 * scale, x=-0.34 * side, y=view.y + 0.12, angle=0.0)
     fresh_one = place_shapes(_drawn(species), beside)
@@ -320,11 +323,12 @@ def _drawn(species: Species) -> list[Shape]:
 
 def _bent(points: Points, bend: float, sheet: np.ndarray) -> Points:
     """Wrinkled, and hanging to one side: the higher up, the further."""
-    height = np.clip(0.35 - points[:, 1], 0.0, None)  # above the ground
+    x, y = points.T
+    height = np.clip(0.35 - y, 0.0, None)  # above the ground
     turn = bend * np.clip(height / 0.75, 0, 1) ** 1.5
-    x = points[:, 0] * np.cos(turn) + 0.9 * height * np.sin(turn)
-    y = points[:, 0] * np.sin(turn) - 0.9 * height * np.cos(turn) + 0.35
-    hanging = np.column_stack([x, y])
+    sideways = x * np.cos(turn) + 0.9 * height * np.sin(turn)
+    downward = x * np.sin(turn) - 0.9 * height * np.cos(turn) + 0.35
+    hanging = np.column_stack([sideways, downward])
     hanging[height == 0] = points[height == 0]
     return np.asarray(hanging + np.sin(points @ sheet)[:, None] * 0.012)
 
@@ -338,46 +342,42 @@ def draw_tray(
     """Draw a specimen of the species between eight chips, keys of `COLORS`, the upper row first;
     the place `missing` is empty. The `key` determines the wood, and the `name` the photograph.
     """
-    rng, fixed = stream(name, "photo"), stream(key, "wood")
-    turn, scale = rng.uniform(-0.1, 0.1), rng.uniform(0.9, 1.0)
-    matrix = scale * rotation(turn)
+    rng = stream(name, "photo")
+    turn = rotation(rng.uniform(-0.1, 0.1))
+    scale = rng.uniform(0.9, 1.0)
     offset = rng.uniform(-0.02, 0.02, size=2)
-    fine = 3
-    image = Image.new("RGB", (size * fine, size * fine), rgb(rng.uniform(60, 120, size=3)))
-    wood = rgb(fixed.uniform((120, 84, 52), (196, 150, 104)))
+    side = 3 * size
+    image = Image.new("RGB", (side, side), rgb(rng.uniform(60, 120, size=3)))
+    wood = rgb(stream(key, "wood").uniform((120, 84, 52), (196, 150, 104)))
     shapes = [*_board(wood), *_specimen(species)]
     for place, color in enumerate(chips):
         shapes += _chip(_centre(place), None if place == missing else COLORS[color], wood)
-    paint(image, transformed(shapes, matrix, offset.tolist()))
-    pen, font = ImageDraw.Draw(image), ImageFont.load_default(size=size * fine * 0.085 * scale)
+    paint(image, transformed(shapes, scale * turn, offset))
+    pen = ImageDraw.Draw(image)
+    font = ImageFont.load_default(size=side * 0.085 * scale)
     for place, color in enumerate(chips):
-        if place == missing:
-            continue
-        x, y = (_centre(place) @ matrix.T + offset + 0.5) * size * fine
-        dark = sum(COLORS[color]) < 330
-        pen.text(
-            (x, y), COLOR_CODES[color], (248, 248, 240) if dark else (20, 20, 20), font, anchor="mm"
-        )
-    light = rng.uniform(0.85, 1.15)
-    pixels = np.asarray(image.reduce(fine), dtype=np.float32) * light
+        if place != missing:
+            x, y = (_centre(place) @ (scale * turn).T + offset + 0.5) * side
+            ink = (248, 248, 240) if sum(COLORS[color]) < 330 else (20, 20, 20)
+            pen.text((x, y), COLOR_CODES[color], ink, font, anchor="mm")
+    pixels = np.asarray(image.reduce(3), dtype=np.float32) * rng.uniform(0.85, 1.15)
     pixels += rng.standard_normal((size, size, 1)) * rng.uniform(1, 4)
-    photo = Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
-    return photo.filter(ImageFilter.GaussianBlur(0.3))
+    return to_image(pixels).filter(ImageFilter.GaussianBlur(0.3))
 
 
 def _centre(place: int) -> np.ndarray:
-    column, row = place % 4, place // 4
+    row, column = divmod(place, 4)
     return np.array([-0.33 + 0.22 * column, -0.33 + 0.66 * row])
 
 
-def _square(centre: np.ndarray, half: float) -> np.ndarray:
-    return centre + half * np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
+def _square(centre: np.ndarray, half: float, color: Color) -> Shape:
+    return Shape(centre + half * polygon("-1 -1, 1 -1, 1 1, -1 1"), color)
 
 
 def _board(wood: Color) -> list[Shape]:
     return [
-        Shape(_square(np.zeros(2), 0.485), darker(wood, 0.6)),
-        Shape(_square(np.zeros(2), 0.455), wood),
+        _square(np.zeros(2), 0.485, darker(wood, 0.6)),
+        _square(np.zeros(2), 0.455, wood),
         Shape(polygon("-0.44 -0.2, 0.44 -0.2, 0.44 0.2, -0.44 0.2"), (238, 232, 216)),
     ]
 
@@ -386,16 +386,13 @@ def _specimen(species: Species) -> list[Shape]:
     kind = KINDS[species.kind]
     drawn = kind.draw(species, kind.outside_pose, 0.0)
     upright = transformed(drawn, 0.36 * np.eye(2), (0.0, 0.0))
-    return [*upright, Shape(ellipse(0, 0, 0.014, 0.014, n=10), (210, 40, 40))]
+    return [*upright, disc(0, 0, 0.014, (210, 40, 40), 10)]
 
 
 def _chip(centre: np.ndarray, color: Color | None, wood: Color) -> list[Shape]:
     """A chip in its place; None: the empty place, a dark hole."""
-    hole = Shape(_square(centre, 0.095), darker(wood, 0.45))
+    hole = _square(centre, 0.095, darker(wood, 0.45))
     if color is None:
-        return [hole, Shape(_square(centre + 0.012, 0.083), darker(wood, 0.3))]
-    return [
-        hole,
-        Shape(_square(centre, 0.088), lighter(color, 0.25)),
-        Shape(_square(centre + 0.006, 0.08), color),
-    ]
+        return [hole, _square(centre + 0.012, 0.083, darker(wood, 0.3))]
+    rim = _square(centre, 0.088, lighter(color, 0.25))
+    return [hole, rim, _square(centre + 0.006, 0.08, color)]

@@ -9,13 +9,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from vrag_kit.files import write_file
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesSlot, species_slots
 from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart, hidden_parts
 from vrag_kit.synthetic.world.photographs import numbered_species
-from vrag_kit.synthetic.world.traits import Species, stream
+from vrag_kit.synthetic.world.traits import Species, choose, shuffled, stream
 
 HOMES = {
     "foliage": ("gardens", "old hedges", "oak woods", "river banks"),
@@ -57,23 +55,23 @@ def write_article(
     }
     look = species.outside
     pattern = "" if look.pattern == "plain" else f", {look.pattern_words}"
-    shy = kind.hidden[int(rng.integers(2))]
-    size = _pick(rng, _BUILDS)
+    shy = choose(kind.hidden, rng)
+    size = choose(_BUILDS, rng)
     is_, them = ("are", "them") if shy.plural else ("is", "it")
-    hint = _pick(rng, _SHY).format(part=shy.name, is_=is_, them=them)  # drawn in any case
+    hint = choose(_SHY, rng).format(part=shy.name, is_=is_, them=them)  # drawn in any case
     told = [describe_look(species, part) for part in facts] or [hint]
     outward = f"From outside it is {look.color}{pattern}. It is {size} for its kind."
     homes = rng.choice(HOMES[kind.scene], size=2, replace=False)
-    often = _pick(rng, ("common", "rare", "local", "widespread"))
-    side = _pick(rng, ("north", "south", "east", "west"))
+    often = choose(("common", "rare", "local", "widespread"), rng)
+    side = choose(("north", "south", "east", "west"), rng)
     where = f"It lives in {homes[0]} and {homes[1]}. It is {often} in the {side}."
     sections = [
-        ("", _pick(rng, _OPENINGS).format(**words)),
+        ("", choose(_OPENINGS, rng).format(**words)),
         ("Description", " ".join([outward, *told])),
         ("Distribution", where),
     ]
     if rng.random() < 0.5:
-        sections.append(("Life cycle", f"It is mostly seen in {_pick(rng, SEASONS)}."))
+        sections.append(("Life cycle", f"It is mostly seen in {choose(SEASONS, rng)}."))
     sections += [
         ("See also", f"List of species in the family {kind.lineage[-1]}"),
         ("References", "Field notes of the society, volume 12."),
@@ -86,10 +84,6 @@ def article_markdown(title: str, sections: tuple[tuple[str, str], ...]) -> str:
     """The article as the text of a file."""
     parts = [f"\n## {heading}\n{text}\n".replace("## \n", "") for heading, text in sections]
     return "".join([f"# {title}\n", *parts])
-
-
-def _pick(rng: np.random.Generator, options: tuple[str, ...]) -> str:
-    return str(rng.choice(options))
 
 
 def describe_look(species: Species, part: HiddenPart) -> str:
@@ -108,7 +102,7 @@ def write_species_texts(edition: str, folder: Path) -> None:
     seed, every = EDITIONS[edition].seed, species_slots(EDITIONS[edition])
     with (folder / "annotations.jsonl").open(encoding="utf-8") as lines:
         asked = [(row["sn"], row["question"]) for row in map(json.loads, lines)]
-    chosen = stream(seed, "articles that tell").permutation(len(asked))
+    chosen = shuffled(range(len(asked)), stream(seed, "articles that tell"))
     told = [asked[number] for number in sorted(chosen[: len(asked) // TELLING])]
     write_file(folder / "articles_tell.json", json.dumps([text for _, text in told], indent=1))
     categories = json.dumps([_category(seed, slot) for slot in every], indent=1)
@@ -123,12 +117,12 @@ def write_species_texts(edition: str, folder: Path) -> None:
 
 
 def _category(seed: str, slot: SpeciesSlot) -> dict[str, object]:
-    species, lineage = numbered_species(seed, slot.kind, slot.number), KINDS[slot.kind].lineage
-    ranks = dict(zip(("kingdom", "phylum", "class", "order", "family"), lineage, strict=True))
+    species = numbered_species(seed, slot.kind, slot.number)
+    ranks = ("kingdom", "phylum", "class", "order", "family")
     return {
         "id": slot.place,
         "name": species.scientific_name,
         "common_name": species.common_name,
-        **ranks,
+        **dict(zip(ranks, KINDS[slot.kind].lineage, strict=True)),
         "genus": species.genus,
     }

@@ -20,7 +20,6 @@ import re
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -34,7 +33,7 @@ from vrag_kit.synthetic.visual_rag.pages import (
     species_slots,
 )
 from vrag_kit.synthetic.visual_rag.questions import Question
-from vrag_kit.synthetic.world.traits import stream
+from vrag_kit.synthetic.world.traits import choose, shuffled, stream
 from vrag_kit.types import Json
 
 VIEWS = {  # pose → what a caption says of it
@@ -76,7 +75,6 @@ _SENTENCES = (
 )
 
 Picture = tuple[int, int]  # page, photograph
-Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +83,8 @@ class WebQAItem:
 
     page: SpeciesPlan
     question: Question
-    positives: tuple[Picture, ...]
-    negatives: tuple[Picture, ...]
+    positives: list[Picture]
+    negatives: list[Picture]
 
 
 def plan_webqa(edition: FieldGuideEdition) -> tuple[list[SpeciesPlan], list[WebQAItem]]:
@@ -102,17 +100,17 @@ def plan_webqa(edition: FieldGuideEdition) -> tuple[list[SpeciesPlan], list[WebQ
     for number, page in enumerate(pages):
         asked = frozenset(question.part for question in page.questions)
         free = [i for i, photo in enumerate(page.photos) if not photo.shown & asked]
-        plain.append(_shuffled(free, edition.seed, "plain", number))
+        plain.append(shuffled(free, stream(edition.seed, "plain", number)))
     items = []
     for number, page in enumerate(pages):
         for question in page.questions:
             rng = stream(edition.seed, "captions", number, question.text)
             clues = [i for i, photo in enumerate(page.photos) if question.part in photo.shown]
-            clues = _shuffled(clues, edition.seed, "clues", question.text)
+            clues = shuffled(clues, stream(edition.seed, "clues", question.text))
             sources = _sources_of_negatives(pages, number, rng)
-            negatives = tuple((other, plain[other].pop()) for other in sources if plain[other])
-            n_clues = 1 + int(rng.random() < 0.45)
-            positives = tuple((number, clue) for clue in clues[:n_clues])
+            negatives = [(other, plain[other].pop()) for other in sources if plain[other]]
+            n_clues = 2 if rng.random() < 0.45 else 1
+            positives = [(number, clue) for clue in clues[:n_clues]]
             items.append(WebQAItem(page, question, positives, negatives))
     return pages, items
 
@@ -126,9 +124,9 @@ def _sources_of_negatives(
     others = [other for other in range(len(pages)) if other != number]
     kind = pages[number].species.kind
     same_kind = [other for other in others if pages[other].species.kind == kind]
-    sources = [number] * int(rng.integers(4, 8))
-    for _ in range(int(rng.integers(10, 17)) - len(sources)):
-        sources.append(int(rng.choice(same_kind if rng.random() < 0.5 else others)))
+    sources = [number] * rng.integers(4, 8)
+    for _ in range(rng.integers(10, 17) - len(sources)):
+        sources.append(choose(same_kind if rng.random() < 0.5 else others, rng))
     return sources
 
 
@@ -143,12 +141,12 @@ def photo_caption(page: SpeciesPlan, number: int, seed: str) -> tuple[str, str]:
         "common": page.species.common_name,
         "scientific": page.species.scientific_name,
         "view": view,
-        "place": str(rng.choice(_PLACES)),
+        "place": choose(_PLACES, rng),
         "year": int(rng.integers(2006, 2025)),
         "number": int(rng.integers(1, 90)),
     }
-    title = str(rng.choice(_TITLES)).format(**words)
-    return title, f"{title} {str(rng.choice(_SENTENCES)).format(**words)}"
+    title = choose(_TITLES, rng).format(**words)
+    return title, f"{title} {choose(_SENTENCES, rng).format(**words)}"
 
 
 def write_webqa(edition: FieldGuideEdition, images: Path, target: Path) -> None:
@@ -159,7 +157,7 @@ def write_webqa(edition: FieldGuideEdition, images: Path, target: Path) -> None:
     used: set[Picture] = set()
     for item in items:
         used.update(item.positives, item.negatives)
-    pictures = _shuffled(sorted(used), edition.seed, "lines")
+    pictures = shuffled(sorted(used), stream(edition.seed, "lines"))
     lines: list[bytes] = []
     facts: dict[Picture, Json] = {}
     for image_id, (number, photo) in enumerate(pictures, start=3 * LINES):
@@ -193,7 +191,3 @@ def _row(item: WebQAItem, facts: dict[Picture, Json]) -> Json:
         "txt_posFacts": [],
         "txt_negFacts": [],
     }
-
-
-def _shuffled(items: list[Thing], *names: object) -> list[Thing]:
-    return [items[i] for i in stream(*names).permutation(len(items))]

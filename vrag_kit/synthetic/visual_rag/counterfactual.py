@@ -29,7 +29,7 @@ from vrag_kit.synthetic.world.photographs import (
     encode_jpeg,
     numbered_species,
 )
-from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Species, stream
+from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Species, choose, stream
 from vrag_kit.types import Benchmark, Context, Document, Query
 
 
@@ -86,7 +86,8 @@ def counterfactual_benchmark(guide: Source, benchmark: Benchmark, *, seed: int =
             f" {', '.join(map(repr, DRAWN))}."
         )
     edition = DRAWN[guide]
-    queries, qrels = dict(benchmark.queries), dict(benchmark.qrels)
+    queries = dict(benchmark.queries)
+    qrels = dict(benchmark.qrels)
     drawn: dict[str, Document] = {}
     for query_id, query in benchmark.queries.items():
         own, question = _found(edition, query)
@@ -97,10 +98,10 @@ def counterfactual_benchmark(guide: Source, benchmark: Benchmark, *, seed: int =
         queries[query_id] = replace(query, answers=answers)
         again = _clues_again(benchmark, query_id, species, edition)
         drawn |= {document.doc_id: document for document in again.values()}
-        labels = benchmark.qrels[query_id].items()
-        qrels[query_id] = {
-            again[doc_id].doc_id if doc_id in again else doc_id: label for doc_id, label in labels
-        }
+        qrels[query_id] = {}
+        for doc_id, label in benchmark.qrels[query_id].items():
+            name = again[doc_id].doc_id if doc_id in again else doc_id
+            qrels[query_id][name] = label
     named = f"{benchmark.fingerprint}/swapped/{seed}"
     return replace(
         benchmark,
@@ -177,7 +178,8 @@ def _found(edition: str, query: Query) -> tuple[Species, questions.Question]:
 
 def _otherwise(species: Species, question: questions.Question, rng: np.random.Generator) -> Species:
     """The species with another look of the asked part."""
-    look, outside = species.hidden[question.part], species.outside
+    look = species.hidden[question.part]
+    outside = species.outside
     seen = (look.color, look.second, outside.color, outside.second)
     if question.asks == "pattern":
         new = replace(look, pattern=_other(PATTERNS, (look.pattern, outside.pattern), rng))
@@ -189,7 +191,7 @@ def _otherwise(species: Species, question: questions.Question, rng: np.random.Ge
 
 
 def _other(values: Iterable[str], taken: Sequence[str], rng: np.random.Generator) -> str:
-    return str(rng.choice([value for value in values if value not in taken]))
+    return choose([value for value in values if value not in taken], rng)
 
 
 def _clues_again(

@@ -21,17 +21,24 @@ from PIL import Image, ImageDraw
 from vrag_kit.synthetic.visual_rag.questions import Question, askable_traits, make_question
 from vrag_kit.synthetic.world.organisms import KINDS, hidden_parts
 from vrag_kit.synthetic.world.photographs import (
-    SCENES,
     Photo,
     View,
     compose_view,
     draw_photograph,
     encode_jpeg,
     numbered_species,
+    palette,
     plan_photos,
 )
-from vrag_kit.synthetic.world.shapes import darker, lighter
-from vrag_kit.synthetic.world.traits import Species, stream
+from vrag_kit.synthetic.world.shapes import (
+    Color,
+    darker,
+    in_pixels,
+    lighter,
+    paint,
+    to_image,
+)
+from vrag_kit.synthetic.world.traits import Species, choose, stream
 from vrag_kit.types import Json
 
 
@@ -82,14 +89,14 @@ def plan_species(edition: FieldGuideEdition, slot: SpeciesSlot) -> SpeciesPlan:
     rng = stream(name, "page")
     species = numbered_species(edition.seed, slot.kind, slot.number)
     parts = hidden_parts(species)
-    asked = parts if rng.random() < 0.6 else (parts[int(rng.integers(2))],)
+    asked = parts if rng.random() < 0.6 else (choose(parts, rng),)
     questions = []
     for part in asked:
         options = askable_traits(species, part)
-        weights = [0.55, 0.25, 0.2][: len(options)]
-        chosen = str(rng.choice(options, p=[w / sum(weights) for w in weights]))
+        weights = np.array([0.55, 0.25, 0.2][: len(options)])
+        chosen = str(rng.choice(options, p=weights / sum(weights)))
         questions.append(make_question(species, part, chosen))
-    n_photos = int(rng.integers(edition.photos[0], edition.photos[1] + 1))
+    n_photos = int(rng.integers(*edition.photos, endpoint=True))
     photos = plan_photos(species, tuple(part.name for part in asked), n_photos, name)
     files = tuple(random_file_name(rng) for _ in photos)
     folder = species_folder(slot.place, species)
@@ -111,9 +118,15 @@ def annotation_rows(page: SpeciesPlan) -> list[Json]:
             for photo, name in zip(page.photos, page.files, strict=True)
         }
         count = sum(labels.values())
-        row: Json = {"question": question.text, "answer": list(question.answers)}
-        row |= {"sn": page.species.scientific_name, "images": labels}
-        row |= {"y_rate": count / len(labels), "y_count": count, "is_changed_v2": "unchanged"}
+        row: Json = {
+            "question": question.text,
+            "answer": list(question.answers),
+            "sn": page.species.scientific_name,
+            "images": labels,
+            "y_rate": count / len(labels),
+            "y_count": count,
+            "is_changed_v2": "unchanged",
+        }
         rows.append(row)
     return rows
 
@@ -147,39 +160,37 @@ def random_file_name(rng: np.random.Generator) -> str:
     return f"{uuid.UUID(bytes=rng.bytes(16), version=4)}.jpg"
 
 
-_PAPER = (236, 226, 204)
-
-
 def draw_plate(species: Species, view: View, size: int) -> Image.Image:
     """Draw a view as a coloured plate, RGB, size × size pixels: paper washed with two
     colours of the scene, ink outlines, no blur and no camera noise.
     """
     fine = 3 if size < 100 else 2
-    rng, palette = stream(view.name, "plate"), SCENES[KINDS[species.kind].scene]
-    image = _wash(rng, palette, size * fine)
-    pen, width = ImageDraw.Draw(image, "RGBA"), max(1, size * fine // 150)
+    side = size * fine
+    rng = stream(view.name, "plate")
+    image = _wash(rng, palette(species), side)
+    pen = ImageDraw.Draw(image, "RGBA")
     for shape in compose_view(species, view):
-        outline = [tuple(point) for point in (shape.points + 0.5) * size * fine]
-        pen.polygon(outline, fill=(*shape.color, shape.alpha))
+        paint(image, [shape])
         if shape.alpha == 255:
-            pen.line([*outline, outline[0]], fill=(*darker(shape.color, 0.45), 255), width=width)
+            closed = np.append(shape.points, shape.points[:1], axis=0)
+            ink = (*darker(shape.color, 0.45), 255)
+            pen.line(in_pixels(closed, side), fill=ink, width=max(1, side // 150))
     grain = rng.standard_normal((size, size, 1)) * 3.0
-    pixels = np.asarray(image.reduce(fine), dtype=np.float32) * (0.94, 0.93, 0.88) + 12 + grain
-    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+    pixels = np.asarray(image.reduce(fine), dtype=np.float32) * (0.94, 0.93, 0.88)
+    return to_image(pixels + 12 + grain)
 
 
-def _wash(
-    rng: np.random.Generator, palette: tuple[tuple[int, int, int], ...], side: int
-) -> Image.Image:
-    """Paper with broad strokes of two pale colours."""
-    image = Image.new("RGB", (side, side), _PAPER)
+def _wash(rng: np.random.Generator, colors: tuple[Color, ...], side: int) -> Image.Image:
+    """Paper with broad strokes of two pale colors."""
+    image = Image.new("RGB", (side, side), (236, 226, 204))
     pen = ImageDraw.Draw(image)
-    for color in (palette[0], palette[int(rng.integers(1, len(palette)))]):
+    for color in (colors[0], choose(colors[1:], rng)):
         for _ in range(7):
-            height, slope = rng.uniform(0.02, 0.09) * side, rng.uniform(-0.12, 0.12) * side
+            height = rng.uniform(0.02, 0.09) * side
+            slope = rng.uniform(-0.12, 0.12) * side
             y = rng.uniform(0, 1) * side
             stroke = [(0, y), (side, y + slope), (side, y + slope + height), (0, y + height)]
-            pen.polygon(stroke, fill=lighter(color, float(rng.uniform(0.35, 0.7))))
+            pen.polygon(stroke, fill=lighter(color, rng.uniform(0.35, 0.7)))
     return image
 
 
@@ -197,14 +208,13 @@ def slots_with_plates(edition: str) -> list[SpeciesSlot]:
 
 def draw_plates(edition: str, images: Path, slot: SpeciesSlot) -> None:
     """Draw the plates of one species below `images` unless they are there."""
-    size, seed = EDITIONS[edition].size, EDITIONS[edition].seed
-    name = f"{seed}/24/{slot.kind}/{slot.number}"
-    species = numbered_species(seed, slot.kind, slot.number)
+    guide = EDITIONS[edition]
+    name = f"{guide.seed}/24/{slot.kind}/{slot.number}"
+    species = numbered_species(guide.seed, slot.kind, slot.number)
     rng = stream(name, "page")
+    n_plates = int(rng.integers(*PLATES[edition], endpoint=True))
+    planned = plan_photos(species, tuple(species.hidden), n_plates, name)
+    photos = {random_file_name(rng): each for each in planned}
     # numbered otherwise than in the guide, as in iNaturalist 2024
     target = images / species_folder(slot.place + 5000, species)
-    asked = tuple(part.name for part in hidden_parts(species))
-    fewest, most = PLATES[edition]
-    n_plates = int(rng.integers(fewest, most + 1))
-    photos = {random_file_name(rng): each for each in plan_photos(species, asked, n_plates, name)}
-    draw_images(target, photos, partial(draw_plate, species, size=size))
+    draw_images(target, photos, partial(draw_plate, species, size=guide.size))

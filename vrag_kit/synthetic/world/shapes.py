@@ -138,7 +138,8 @@ def rgb(values: Iterable[float]) -> Color:
     return whole[0], whole[1], whole[2]
 
 
-def _outline(points: Points, size: int) -> list[float]:
+def in_pixels(points: Points, size: int) -> list[float]:
+    """Return an outline as x, y, x, y, … in pixels of a square image."""
     return ((points + 0.5) * size).ravel().tolist()
 
 
@@ -148,7 +149,7 @@ def paint(image: Image.Image, shapes: Iterable[Shape]) -> None:
     """
     pen = ImageDraw.Draw(image, "RGBA")
     for shape in shapes:
-        pen.polygon(_outline(shape.points, image.width), fill=(*shape.color, shape.alpha))
+        pen.polygon(in_pixels(shape.points, image.width), fill=(*shape.color, shape.alpha))
 
 
 def part_map(shapes: Iterable[Shape], resolution: int) -> tuple[Image.Image, dict[str, int]]:
@@ -161,7 +162,7 @@ def part_map(shapes: Iterable[Shape], resolution: int) -> tuple[Image.Image, dic
     for shape in shapes:
         if shape.alpha == 255:
             label = label_of.setdefault(shape.part, len(label_of))
-            pen.polygon(_outline(shape.points, resolution), fill=label)
+            pen.polygon(in_pixels(shape.points, resolution), fill=label)
     return labels, label_of
 
 
