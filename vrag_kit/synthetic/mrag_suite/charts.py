@@ -13,14 +13,12 @@ from vrag_kit.files import write_file
 from vrag_kit.synthetic.mrag_suite.facts import COLORS_OF_TWO, FAMILY, HOME, SEASON, Fact, Shown
 from vrag_kit.synthetic.mrag_suite.pages import (
     Page,
-    Pair,
     colors_chart,
     mixed_questions,
     write_page_texts,
 )
-from vrag_kit.synthetic.mrag_suite.species import LOOK, MAIN, SECOND, SpeciesFacts
+from vrag_kit.synthetic.mrag_suite.species import LOOK, MAIN, SECOND, PartFacts, SpeciesFacts
 from vrag_kit.synthetic.parquet import IMAGES, TEXT, TEXTS, arrow_table
-from vrag_kit.synthetic.visual_rag.questions import make_question
 from vrag_kit.types import Json
 
 ROWS = "rows"
@@ -62,24 +60,25 @@ class _Documents:
         self.charts: dict[str, Page] = {}
         """Those that a question needs."""
 
-    def add(self, pair: Pair, evidence: Sequence[tuple[str, str]]) -> list[str]:
+    def add(self, about: PartFacts, evidence: Sequence[tuple[str, str]]) -> list[str]:
         """Add a document with (what is described of the part, in a chart or a text); returns the
         ids of the evidence. The rest says where the species lives, its family and its season.
         """
-        life, part = pair
-        key, chart_id = f"{self.count:05d}", f"chart_{self.count:05d}_01"
+        life = about.life
+        key = f"{self.count:05d}"
+        chart_id = f"chart_{key}_01"
         self.count += 1
         self.shown[chart_id] = life.facts(HOME)
         sentences = [(life.facts(kind)[0].sentence, life.facts(kind)) for kind in (FAMILY, SEASON)]
         needed = []
         for what, where in evidence:
             if where == _CHART:
-                name = f"{life.name}/{part.name}/{key}"
-                self.charts[chart_id] = colors_chart(chart_id, pair, name, what)
-                self.shown[chart_id] = self.charts[chart_id].facts
+                chart = colors_chart(chart_id, about, f"{about.name}/{key}", what)
+                self.charts[chart_id] = chart
+                self.shown[chart_id] = chart.facts
                 needed.append(chart_id)
             else:
-                sentences.insert(1, life.describe(part, what, of=life.subject))
+                sentences.insert(1, about.describe(what, of=life.subject))
                 needed.append(sentences[1][0])
         ids = {}
         for at, (text, facts) in enumerate(sentences):
@@ -96,21 +95,24 @@ def write_charts(lives: Sequence[SpeciesFacts], count: int, seed: str, folder: P
     In turn a question needs the main color from a sentence, from a chart, and both colors, for
     which there are five layouts in turn.
     """
-    pairs, asked = mixed_questions(lives, count, seed, period=3)
+    _, asked = mixed_questions(lives, count, seed, period=3)
     documents = _Documents()
     rows = []
-    for number, (place, kind) in enumerate(asked):
+    for number, (part, kind) in enumerate(asked):
         turn, rest = divmod(number, 3)
         both = kind == COLORS_OF_TWO
         name, evidence = _BOTH_COLORS[turn % len(_BOTH_COLORS)] if both else _ONE_COLOR[rest]
         ids: list[str] = []
         for document in range(evidence[-1][2] + 1):
             inside = [(what, where) for what, where, at in evidence if at == document]
-            ids += documents.add(pairs[place], inside)
-        row = {"id": f"{name}_{number:05d}", **_question(pairs[place], kind, ids)}
-        row["gt_text"] = [documents.sentences[i] for i in ids if i in documents.sentences]
-        charts = [documents.charts[i].image() for i in ids if i in documents.charts]
-        rows.append({**row, "gt_chart": charts or None})
+            ids += documents.add(part, inside)
+        row = {
+            "id": f"{name}_{number:05d}",
+            **_question(part, kind, ids),
+            "gt_text": [documents.sentences[i] for i in ids if i in documents.sentences],
+            "gt_chart": [documents.charts[i].image() for i in ids if i in documents.charts] or None,
+        }
+        rows.append(row)
     _save(rows, folder / ROWS)
     lines = [json.dumps({"id": key, "text": text}) for key, text in documents.sentences.items()]
     write_file(folder / SENTENCES, "\n".join(lines) + "\n")
@@ -119,24 +121,25 @@ def write_charts(lives: Sequence[SpeciesFacts], count: int, seed: str, folder: P
     return documents.shown
 
 
-def _question(pair: Pair, kind: str, evidence_ids: Sequence[str]) -> Json:
+def _question(about: PartFacts, kind: str, evidence_ids: Sequence[str]) -> Json:
     """The columns with the question and its answer: a keypoint for each color, at the evidence
     that shows it.
 
     A keypoint has no number, and nothing but the color that is not in the question: what
     `keypoint_coverage` looks for.
     """
-    life, part = pair
-    look = life.species.hidden[part.name]
-    have, are = ("have", "are") if part.plural else ("has", "is")
-    start = f"The {part.name} of {life.subject} {are}"
+    name = f"{about.part.name} of {about.life.subject}"
+    have, are = ("have", "are") if about.part.plural else ("has", "is")
+    start = f"The {name} {are}"
     if kind == COLORS_OF_TWO:
-        start = f"On the {part.name} of {life.subject}, which {have} two colors, there is"
-    colors = zip(evidence_ids, (look.color, look.second), strict=False)
+        start = f"On the {name}, which {have} two colors, there is"
+    colors = zip(evidence_ids, (about.look.color, about.look.second), strict=False)
     keypoints = {key: f"{start} {color}." for key, color in colors}
-    question = make_question(life.species, part, kind).text
-    told = {"gt_answer": " ".join(keypoints.values()), "gt_keypoints": json.dumps(keypoints)}
-    return {"query": question, **told}
+    return {
+        "query": about.question(kind).text,
+        "gt_answer": " ".join(keypoints.values()),
+        "gt_keypoints": json.dumps(keypoints),
+    }
 
 
 def _save(rows: Sequence[Json], folder: Path) -> None:
@@ -149,7 +152,13 @@ def _save(rows: Sequence[Json], folder: Path) -> None:
     write_file(folder / _DATA, file.getvalue())
     info = {"citation": "", "description": "", "features": _COLUMNS, "homepage": "", "license": ""}
     write_file(folder / "dataset_info.json", json.dumps(info, indent=2))
-    state: Json = {"_data_files": [{"filename": _DATA}], "_fingerprint": "drawn"}
-    state |= {"_format_columns": None, "_format_kwargs": {}, "_format_type": None}
-    state |= {"_output_all_columns": False, "_split": "train"}
+    state = {
+        "_data_files": [{"filename": _DATA}],
+        "_fingerprint": "drawn",
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_format_type": None,
+        "_output_all_columns": False,
+        "_split": "train",
+    }
     write_file(folder / "state.json", json.dumps(state, indent=2))

@@ -21,11 +21,16 @@ from vrag_kit.benchmarks.transforms import encode_id
 from vrag_kit.files import write_file
 from vrag_kit.synthetic.mrag_suite import page_renderer
 from vrag_kit.synthetic.mrag_suite.facts import COLOR, COLORS_OF_TWO, HOME, Fact, Shown
-from vrag_kit.synthetic.mrag_suite.species import LOOK, MAIN, SECOND, SpeciesFacts, Statement
+from vrag_kit.synthetic.mrag_suite.species import (
+    LOOK,
+    MAIN,
+    SECOND,
+    PartFacts,
+    SpeciesFacts,
+    Statement,
+)
 from vrag_kit.synthetic.parquet import IMAGE, NUMBER, TEXT, TEXTS, image_cell, parquet_bytes
-from vrag_kit.synthetic.visual_rag.questions import make_question
-from vrag_kit.synthetic.world.organisms import HiddenPart, hidden_parts
-from vrag_kit.synthetic.world.traits import COLORS, stream
+from vrag_kit.synthetic.world.traits import COLORS, shuffled, stream
 from vrag_kit.types import Json
 
 SIDECAR = "page_texts.jsonl"
@@ -45,9 +50,6 @@ _OCR_LETTERS = 0.35
 """Share of the letters of a misread word that are read as others."""
 _OBSERVERS = {MAIN: (48, 90), SECOND: (18, 40), "other": (1, 9)}
 """Range of the number of observers who named a color of a part."""
-
-Pair = tuple[SpeciesFacts, HiddenPart]
-"""The species and the part that a question is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +81,29 @@ class PageQuestion:
     options: tuple[str, ...] = ()
 
 
+Asked = tuple[PartFacts, str]
+"""What a question is about, and its kind: `COLOR` or `COLORS_OF_TWO`."""
 PageSet = tuple[list[Page], list[PageQuestion]]
 """A data set: its pages and its questions."""
 
 
 def write_pages(pages: Sequence[Page], questions: Sequence[PageQuestion], folder: Path) -> Shown:
     """Draw and write a data set; returns what its pages show."""
-    queries, qrels = [], []
+    rows: dict[str, list[Json]] = {"corpus": [], "queries": [], "qrels": []}
+    for page in pages:
+        rows["corpus"].append({"corpus-id": page.page_id, "image": page.image()})
     for question in questions:
-        several = len(question.answers) > 1  # then a list that is written as text
-        row = {"query-id": question.query_id, "query": question.text}
-        row["answer"] = json.dumps(question.answers) if several else question.answers[0]
-        queries.append({**row, "options": list(question.options) or None, "is_numerical": 0})
-        for page_id in question.pages:
-            label = {"query-id": question.query_id, "corpus-id": page_id, "score": 1}
-            qrels.append(label)
-    corpus = [{"corpus-id": page.page_id, "image": page.image()} for page in pages]
-    rows: dict[str, list[Json]] = {"corpus": corpus, "queries": queries, "qrels": qrels}
+        about = {"query-id": question.query_id}
+        answer, *others = question.answers
+        row = {
+            **about,
+            "query": question.text,
+            "answer": json.dumps(question.answers) if others else answer,
+            "options": list(question.options) or None,
+            "is_numerical": 0,
+        }
+        rows["queries"].append(row)
+        rows["qrels"] += [{**about, "corpus-id": each, "score": 1} for each in question.pages]
     for config, columns in _COLUMNS.items():
         write_file(folder / config / _SHARD, parquet_bytes(columns, rows[config]))
     texts = {page.page_id: page.text for page in pages}
@@ -131,30 +139,28 @@ def add_ocr_errors(text: str, name: str) -> str:
     return "\n".join(" ".join(map(read, line)) for line in lines)
 
 
-def species_parts(lives: Sequence[SpeciesFacts], seed: str) -> list[Pair]:
+def species_parts(lives: Sequence[SpeciesFacts], seed: str) -> list[PartFacts]:
     """Return every hidden part of every species, in an order that the seed determines."""
-    every: list[Pair] = []
-    for life in lives:
-        every += [(life, part) for part in hidden_parts(life.species)]
-    return [every[i] for i in stream(seed, "asked").permutation(len(every))]
+    every = chain.from_iterable(life.parts for life in lives)
+    return shuffled([*every], stream(seed, "asked"))
 
 
 def mixed_questions(
     lives: Sequence[SpeciesFacts], count: int, seed: str, period: int
-) -> tuple[list[Pair], list[tuple[int, str]]]:
-    """Return (all parts, (place of a part in these, kind) of each of `count` questions), of which
-    one in `period` asks for both colors of a part and the others for the main color. Parts that
-    are asked for both come first, and no part is asked for twice.
+) -> tuple[list[PartFacts], list[Asked]]:
+    """Return (all parts, `count` questions), of which one in `period` asks for both colors of a
+    part and the others for the main color. Parts that are asked for both come first, and no part
+    is asked for twice.
     """
-    pairs = species_parts(lives, seed)
-    two = [pair for pair in pairs if not pair[0].is_plain(pair[1])][: count // period]
-    asked = []
+    parts = species_parts(lives, seed)
+    two = [part for part in parts if not part.is_plain][: count // period]
+    one = [part for part in parts if part not in two]
+    asked: list[Asked] = []
     for number in range(count):
         turn, rest = divmod(number, period)
         both = rest == period - 1
-        place = turn if both else len(two) + number - turn
-        asked.append((place, COLORS_OF_TWO if both else COLOR))
-    return [*two, *(pair for pair in pairs if pair not in two)], asked
+        asked.append((two[turn], COLORS_OF_TWO) if both else (one[number - turn], COLOR))
+    return [*two, *one], asked
 
 
 def plan_documents(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
@@ -162,27 +168,27 @@ def plan_documents(lives: Sequence[SpeciesFacts], count: int, seed: str) -> Page
     answers are lists. Each page is asked for the main color, then those of parts with two colors
     for both.
     """
-    chosen = {life.subject: (life, part) for life, part in reversed(species_parts(lives, seed))}
-    pages = [_article(chosen[life.subject], number) for number, life in enumerate(lives, start=1)]
-    of = dict(zip((life.subject for life in lives), pages, strict=True))
-    pairs = list(reversed(chosen.values()))
-    asked = [(pair, COLOR) for pair in pairs]
-    asked += [(pair, COLORS_OF_TWO) for pair in pairs if not pair[0].is_plain(pair[1])]
-    needed = [[of[life.subject]] for (life, _), _ in asked]
-    return pages, _questions("page", asked[:count], needed)
+    chosen = {part.life: part for part in reversed(species_parts(lives, seed))}
+    pages = {life: _article(chosen[life], number) for number, life in enumerate(lives, start=1)}
+    parts = list(reversed(chosen.values()))
+    asked = [(part, COLOR) for part in parts]
+    asked += [(part, COLORS_OF_TWO) for part in parts if not part.is_plain]
+    needed = [[pages[part.life]] for part, _ in asked]
+    return list(pages.values()), _questions("page", asked[:count], needed)
 
 
 def plan_figures(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
     """Plan figures of a species, at rest and with a hidden part visible, with a legend; the answer
     is the letter of one of four options.
     """
-    pairs = species_parts(lives, seed)
-    pages = [_figure(pair, number) for number, pair in enumerate(pairs, start=1)]
-    asked = _questions("figure", [(pair, COLOR) for pair in pairs[:count]], [[p] for p in pages])
+    parts = species_parts(lives, seed)
+    pages = [_figure(part, number) for number, part in enumerate(parts, start=1)]
+    needed = [[page] for page in pages]
+    asked = _questions("figure", [(part, COLOR) for part in parts[:count]], needed)
     questions: list[PageQuestion] = []
-    for number, ((life, part), question) in enumerate(zip(pairs, asked, strict=False)):
+    for number, question in enumerate(asked):
         rng = stream(seed, "question", number)
-        main = life.species.hidden[part.name].color
+        main = parts[number].look.color
         others = [color for color in COLORS if color != main]
         options = [main, *rng.choice(others, 3, replace=False)]
         order = rng.permutation(len(options)).tolist()
@@ -196,25 +202,23 @@ def plan_slides(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet
     """Plan decks of two slides, one deck a hidden part. One question in three needs both slides:
     the first describes the main color, the second the other one.
     """
-    pairs, asked = mixed_questions(lives, count, seed, period=3)
-    both = {place for place, kind in asked if kind == COLORS_OF_TWO}
-    decks = [_deck(pair, needs_both=place in both) for place, pair in enumerate(pairs)]
-    needed = [decks[place][: 2 if kind == COLORS_OF_TWO else 1] for place, kind in asked]
-    about = [(pairs[place], kind) for place, kind in asked]
-    return list(chain.from_iterable(decks)), _questions("slide", about, needed)
+    parts, asked = mixed_questions(lives, count, seed, period=3)
+    both = {part for part, kind in asked if kind == COLORS_OF_TWO}
+    decks = {part: _deck(part, needs_both=part in both) for part in parts}
+    needed = [decks[part] if part in both else decks[part][:1] for part, _ in asked]
+    return list(chain.from_iterable(decks.values())), _questions("slide", asked, needed)
 
 
 def plan_plots(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
     """Plan bar charts of the colors that observers named for a part; one question in four asks for
     both colors.
     """
-    pairs, asked = mixed_questions(lives, count, seed, period=4)
-    pages = []
-    for life, part in pairs:
-        name = f"{life.subject} {part.name}".replace(" ", "-").lower()
-        pages.append(colors_chart(f"plot-{name}", (life, part), f"{life.name}/{part.name}"))
-    about = [(pairs[place], kind) for place, kind in asked]
-    return pages, _questions("plot", about, [[pages[place]] for place, _ in asked])
+    parts, asked = mixed_questions(lives, count, seed, period=4)
+    pages = {}
+    for part in parts:
+        page_id = f"plot-{part.life.subject} {part.part.name}".replace(" ", "-").lower()
+        pages[part] = colors_chart(page_id, part, part.name)
+    return list(pages.values()), _questions("plot", asked, [[pages[part]] for part, _ in asked])
 
 
 PAGE_SETS: dict[str, Callable[[Sequence[SpeciesFacts], int, str], PageSet]] = {
@@ -226,97 +230,95 @@ PAGE_SETS: dict[str, Callable[[Sequence[SpeciesFacts], int, str], PageSet]] = {
 """The paper's name → what plans it from species, number of questions and seed."""
 
 
-def colors_chart(page_id: str, pair: Pair, name: str, what: str = LOOK) -> Page:
+def colors_chart(page_id: str, about: PartFacts, name: str, what: str = LOOK) -> Page:
     """Plan a chart of how many observers named which color for a part: the most its main one, then
     the second one of a patterned part; with `what` SECOND, of the pattern alone. The same `name`
     gives the same counts.
     """
-    life, part = pair
     rng = stream(name, "colors")
-    look = life.species.hidden[part.name]
+    look = about.look
     colors = [(look.color, _OBSERVERS[MAIN]), (look.second, _OBSERVERS[SECOND])]
     if what == SECOND:
         colors = [(look.second, _OBSERVERS[MAIN])]
-    elif what == MAIN or life.is_plain(part):
+    elif what == MAIN or about.is_plain:
         colors = colors[:1]
     free = [color for color in COLORS if color not in (look.color, look.second)]
-    others = [str(color) for color in rng.choice(free, 2, replace=False)]
-    colors += [(color, _OBSERVERS["other"]) for color in others]
-    counts = [(color, int(rng.integers(*between))) for color, between in colors]
-    bars = [counts[i] for i in rng.permutation(len(counts))]
-    note, facts = life.describe(part, what)
-    title, axis = f"{life.species.common_name} ({life.subject})", "Observers who named the color"
+    colors += [(str(color), _OBSERVERS["other"]) for color in rng.choice(free, 2, replace=False)]
+    bars = shuffled([(color, int(rng.integers(*between))) for color, between in colors], rng)
+    note, facts = about.describe(what)
+    title = f"{about.life.species.common_name} ({about.life.subject})"
+    axis = "Observers who named the color"
     text = "\n".join([title, note, axis, *(f"{color} {count}" for color, count in bars)])
     draw = partial(page_renderer.bar_chart, title, note, axis, bars)
     return Page(page_id, text, facts, draw, "PNG")
 
 
 def _questions(
-    name: str, asked: Sequence[tuple[Pair, str]], needed: Sequence[Sequence[Page]]
+    name: str, asked: Sequence[Asked], needed: Sequence[Sequence[Page]]
 ) -> list[PageQuestion]:
-    """The questions (about what, of which kind), each with the pages that answer it."""
+    """The questions, each with the pages that answer it."""
     found = []
-    for number, ((life, part), kind) in enumerate(asked):
-        question = make_question(life.species, part, kind)
+    for number, (part, kind) in enumerate(asked):
+        question = part.question(kind)
         page_ids = tuple(page.page_id for page in needed[number])
         query_id = f"{name}-query-{number:03d}"
         found.append(PageQuestion(query_id, question.text, page_ids, question.answers))
     return found
 
 
-def _article(pair: Pair, number: int) -> Page:
-    life, part = pair
-    sections = life.sections_describing(part)
+def _article(about: PartFacts, number: int) -> Page:
+    life = about.life
+    title = life.article.title
+    sections = about.sections()
 
     def draw() -> Image.Image:
         picture = page_renderer.draw_portrait(life.species, life.name, 120)
-        page = page_renderer.encyclopedia_page(life.title, sections, picture, number)
+        page = page_renderer.encyclopedia_page(title, sections, picture, number)
         return page_renderer.add_scan_effects(page, life.name)
 
-    lines = [life.title, *filter(None, chain.from_iterable(sections))]
-    facts = (*life.article_facts(), *life.describe(part)[1])
+    lines = [title, *filter(None, chain.from_iterable(sections))]
+    facts = (*life.article_facts(), *about.facts)
     return Page(f"encyclopedia-{number:03d}", "\n".join(lines), facts, draw)
 
 
-def _figure(pair: Pair, number: int) -> Page:
-    life, part = pair
-    described, facts = life.describe(part)
+def _figure(about: PartFacts, number: int) -> Page:
+    species = about.life.species
+    described, facts = about.describe()
     text = (
-        f"Figure {number}. {life.subject}, the {life.species.common_name}. (a) At rest: from"
-        f" outside it is {life.species.outside.color}. (b) {described}"
+        f"Figure {number}. {species.scientific_name}, the {species.common_name}. (a) At rest: from"
+        f" outside it is {species.outside.color}. (b) {described}"
     )
 
     def draw() -> Image.Image:
-        name = f"{life.name}/{part.name}"
-        panels = [page_renderer.draw_portrait(life.species, name, 180)]
-        panels.append(page_renderer.draw_detail(life.species, part, name, 180))
-        return page_renderer.figure(panels, text)
+        portrait = page_renderer.draw_portrait(species, about.name, 180)
+        detail = page_renderer.draw_detail(species, about.part, about.name, 180)
+        return page_renderer.figure([portrait, detail], text)
 
     return Page(f"figure-{number:03d}", text, facts, draw)
 
 
-def _deck(pair: Pair, *, needs_both: bool) -> list[Page]:
+def _deck(about: PartFacts, *, needs_both: bool) -> list[Page]:
     """A slide that describes the look, or its main color, and one that describes the other color,
     or says where the species lives.
     """
-    life, part = pair
+    life = about.life
     outside = f"From outside it is {life.species.outside.color}."
-    homes = f"It lives in {life.homes[0]} and {life.homes[1]}.", life.facts(HOME)
-    first = life.describe(part, MAIN if needs_both else LOOK)
-    second = life.describe(part, SECOND) if needs_both else homes
-    return [_slide(pair, 1, first, outside), _slide(pair, 2, second)]
+    if needs_both:
+        second = about.describe(SECOND)
+        return [_slide(about, 1, about.describe(MAIN), outside), _slide(about, 2, second)]
+    homes = f"It lives in {' and '.join(life.article.homes)}.", life.facts(HOME)
+    return [_slide(about, 1, about.describe(), outside), _slide(about, 2, homes)]
 
 
-def _slide(pair: Pair, number: int, statement: Statement, *lines: str) -> Page:
+def _slide(about: PartFacts, number: int, statement: Statement, *lines: str) -> Page:
     """A slide with a statement below `lines`. Its id has white space, like ids of files."""
-    life, part = pair
-    species, (text, facts) = life.species, statement
-    lines = (life.subject, *lines, text)
+    species = about.life.species
+    text, facts = statement
+    lines = (about.life.subject, *lines, text)
 
     def draw() -> Image.Image:
-        name = f"{life.name}/{part.name}/{number}"
-        portrait = page_renderer.draw_portrait(species, name, 124)
+        portrait = page_renderer.draw_portrait(species, f"{about.name}/{number}", 124)
         return page_renderer.slide(species.common_name, lines, portrait, species.kind)
 
-    page_id = f"{life.subject} {part.name} {number}.jpg"
+    page_id = f"{about.life.subject} {about.part.name} {number}.jpg"
     return Page(page_id, "\n".join([species.common_name, *lines]), facts, draw)

@@ -4,7 +4,6 @@ facts, and the sentences that describe its hidden parts. How large an edition is
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,18 +11,17 @@ from itertools import product
 
 from vrag_kit.benchmarks.articles import split_sentences
 from vrag_kit.synthetic.mrag_suite import facts as kinds
-from vrag_kit.synthetic.visual_rag.articles import SEASONS, write_article
+from vrag_kit.synthetic.visual_rag.articles import SEASONS, SpeciesArticle, write_article
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS as GUIDES
-from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
+from vrag_kit.synthetic.visual_rag.questions import Question, make_question
+from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart, hidden_parts
 from vrag_kit.synthetic.world.photographs import numbered_species
-from vrag_kit.synthetic.world.traits import Species, stream
+from vrag_kit.synthetic.world.traits import Appearance, Species, choose, stream
 
 LOOK = "look"
 MAIN = "main color"
 SECOND = "second color"
 """What a sentence describes of a part: all of it, or one of its colors."""
-_HOMES = re.compile(r"It lives in (.+?) and (.+?)\.")
-_SEEN = re.compile(r"It is mostly seen in (.+?)\.")
 Statement = tuple[str, tuple[kinds.Fact, ...]]
 """A text and the facts in it."""
 
@@ -45,67 +43,101 @@ EDITIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SpeciesFacts:
     """A species with its article, and what is known of it besides its hidden parts."""
 
     species: Species
     name: str  # of the stream that its article comes from
-    title: str
-    sections: tuple[tuple[str, str], ...]  # of its article
-    homes: tuple[str, str]
+    article: SpeciesArticle
     season: str
-    season_in_article: bool
 
     @property
     def subject(self) -> str:
         """Scientific name."""
         return self.species.scientific_name
 
-    def is_plain(self, part: HiddenPart) -> bool:
-        """Whether a part has one color only."""
-        return self.species.hidden[part.name].pattern == "plain"
+    @property
+    def parts(self) -> list[PartFacts]:
+        """Its hidden parts."""
+        return [PartFacts(self, part) for part in hidden_parts(self.species)]
 
     def facts(self, kind: str) -> tuple[kinds.Fact, ...]:
         """Return its facts of a kind: one family, two homes, one season."""
-        family = KINDS[self.species.kind].lineage[-1]
-        values = {kinds.FAMILY: (family,), kinds.HOME: self.homes, kinds.SEASON: (self.season,)}
-        about = {"subject": self.subject, "kind": kind}
-        return tuple(kinds.Fact(**about, value=each) for each in values[kind])
+        values = {
+            kinds.FAMILY: KINDS[self.species.kind].lineage[-1:],
+            kinds.HOME: self.article.homes,
+            kinds.SEASON: (self.season,),
+        }
+        return tuple(
+            kinds.Fact(subject=self.subject, kind=kind, value=value) for value in values[kind]
+        )
 
     def article_facts(self) -> tuple[kinds.Fact, ...]:
         """Return the facts in its article."""
-        season = self.facts(kinds.SEASON) if self.season_in_article else ()
+        season = self.facts(kinds.SEASON) if self.article.season else ()
         return (*self.facts(kinds.FAMILY), *self.facts(kinds.HOME), *season)
 
-    def describe(self, part: HiddenPart, what: str = LOOK, *, of: str = "") -> Statement:
-        """Return the sentence that describes a part's look, or its main or second color alone
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartFacts:
+    """A hidden part of a species, which a question may be about."""
+
+    life: SpeciesFacts
+    part: HiddenPart
+
+    @property
+    def name(self) -> str:
+        """The name of its random streams."""
+        return f"{self.life.name}/{self.part.name}"
+
+    @property
+    def look(self) -> Appearance:
+        """What nobody sees from outside."""
+        return self.life.species.hidden[self.part.name]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has one color only."""
+        return self.look.pattern == "plain"
+
+    @property
+    def facts(self) -> tuple[kinds.Fact, ...]:
+        """The facts that an image of it shows."""
+        return appearance_facts(self.life.species, self.part.name)
+
+    def question(self, kind: str) -> Question:
+        """Return the question about it of a kind, one of `questions.ASKS`."""
+        return make_question(self.life.species, self.part, kind)
+
+    def describe(self, what: str = LOOK, *, of: str = "") -> Statement:
+        """Return the sentence that describes its look, or its main or second color alone
         (`what`), and the facts in it; `of` names the species in the sentence.
 
         The words are those of the shipped answerers' training texts.
         """
-        look, facts = self.species.hidden[part.name], appearance_facts(self.species, part.name)
+        look = self.look
+        facts = self.facts
         words = f"{look.color}, {look.pattern_words}"
         second = [fact for fact in facts[2:] if fact.value == look.second]
         if what == MAIN:
             words = f"{look.color}, {look.pattern}"
             facts = tuple(fact for fact in facts if fact not in second)
         elif what == SECOND:
-            words, facts = look.pattern_words, (facts[1], *second)
-        verb = "are" if part.plural else "is"
-        name = f"{part.name} of {of}" if of else part.name
+            words = look.pattern_words
+            facts = (facts[1], *second)
+        verb = "are" if self.part.plural else "is"
+        name = f"{self.part.name} of {of}" if of else self.part.name
         return f"The {name} {verb} {words}.", facts
 
-    def sections_describing(self, part: HiddenPart) -> tuple[tuple[str, str], ...]:
+    def sections(self) -> tuple[tuple[str, str], ...]:
         """Return the article's sections, with the look of the part in place of the sentence that
         mentions a hidden part without describing it.
         """
-        sections = []
-        for heading, text in self.sections:
-            if heading == "Description":
-                text = " ".join([*split_sentences(text)[:-1], self.describe(part)[0]])
-            sections.append((heading, text))
-        return tuple(sections)
+        sections = dict(self.life.article.sections)
+        outward = split_sentences(sections["Description"])[:-1]
+        sections["Description"] = " ".join([*outward, self.describe()[0]])
+        return tuple(sections.items())
 
 
 def appearance_facts(species: Species, part: str) -> tuple[kinds.Fact, ...]:
@@ -114,8 +146,10 @@ def appearance_facts(species: Species, part: str) -> tuple[kinds.Fact, ...]:
     colors = (look.color,) if look.pattern == "plain" else (look.color, look.second)
     every = [(kinds.COLOR, look.color), (kinds.PATTERN, look.pattern)]
     every += [(kinds.COLORS_OF_TWO, color) for color in colors]
-    about = {"subject": species.scientific_name, "part": part}
-    return tuple(kinds.Fact(**about, kind=kind, value=value) for kind, value in every)
+    subject = species.scientific_name
+    return tuple(
+        kinds.Fact(subject=subject, part=part, kind=kind, value=value) for kind, value in every
+    )
 
 
 @cache
@@ -137,9 +171,9 @@ def names_to_species(known: Sequence[SpeciesFacts]) -> Mapping[str, str]:
     """Map every name of a species to its scientific name."""
     names: dict[str, str] = {}
     for life in known:
-        species = life.species
-        for name in (species.common_name, f"{species.genus} and its allies", life.subject):
-            names.setdefault(name, life.subject)
+        names.setdefault(life.species.common_name, life.subject)
+        names.setdefault(f"{life.species.genus} and its allies", life.subject)
+        names.setdefault(life.subject, life.subject)
     return names
 
 
@@ -147,12 +181,9 @@ def _species(seed: str, count: int) -> list[SpeciesFacts]:
     """Return `count` species of each kind."""
     found = []
     for number, kind in product(range(count), KINDS):
-        name, species = f"{seed}/{kind}/{number}", numbered_species(seed, kind, number)
-        title, sections = write_article(species, name)
-        text = " ".join(words for _, words in sections)
-        homes = _HOMES.findall(text)[0]
-        seen = _SEEN.search(text)
-        season = seen[1] if seen else str(stream(name, "season").choice(SEASONS))
-        life = SpeciesFacts(species, name, title, sections, homes, season, seen is not None)
-        found.append(life)
+        name = f"{seed}/{kind}/{number}"
+        species = numbered_species(seed, kind, number)
+        article = write_article(species, name)
+        season = article.season or choose(SEASONS, stream(name, "season"))
+        found.append(SpeciesFacts(species, name, article, season))
     return found

@@ -22,7 +22,7 @@ from vrag_kit.synthetic.mrag_suite.facts import Fact, Shown
 from vrag_kit.synthetic.mrag_suite.species import SpeciesFacts, appearance_facts
 from vrag_kit.synthetic.visual_rag.questions import askable_traits, make_question
 from vrag_kit.synthetic.world.organisms import HiddenPart, hidden_parts
-from vrag_kit.synthetic.world.traits import Species, stream
+from vrag_kit.synthetic.world.traits import Species, choose, shuffled, stream
 from vrag_kit.types import Json
 
 ANNOTATIONS = "WebQA_train_val.json"
@@ -69,7 +69,7 @@ def _rows(
     rest = [each for each in questions if f'"{each.text}"' != row["Q"]]
     rows = [] if len(rest) == len(questions) else [{**row, "txt_posFacts": [], **negatives}]
     if rest:
-        question = rest[int(rng.integers(len(rest)))]
+        question = choose(rest, rng)
         changed = {
             "Q": f'"{question.text}"',
             "A": [f'"{answer}"' for answer in question.answers],
@@ -91,13 +91,12 @@ def _negatives(
 ) -> list[Json]:
     """Snippets about other species, some of which describe the same part of theirs."""
     found = []
-    count = int(rng.integers(_NEGATIVES[0], _NEGATIVES[1] + 1))
-    for place in rng.permutation(len(others))[:count]:
-        other = others[int(place)]
+    count = rng.integers(*_NEGATIVES, endpoint=True)
+    for other in shuffled(others, rng)[:count]:
         if part.name in other.describing and rng.random() < _DESCRIBING_SHARE:
             found.append(other.describing[part.name])
         else:
-            found.append(other.plain[int(rng.integers(len(other.plain)))])
+            found.append(choose(other.plain, rng))
     return found
 
 
@@ -106,22 +105,25 @@ def _snippets(life: SpeciesFacts, shown: dict[str, tuple[Fact, ...]]) -> _Snippe
     to `shown`.
     """
     name = life.subject.replace(" ", "-").lower()
+    title = life.article.title
 
     def snippet(suffix: str, text: str, look: tuple[Fact, ...] = ()) -> Json:
         facts = [fact for fact in life.article_facts() if fact.value in text]
         shown[f"{name}-{suffix}"] = (*facts, *look)
-        address = f"https://field-guide.invalid/{life.title.replace(' ', '_')}"
-        row = {"title": life.title, "fact": text, "url": address}
-        return {**row, "snippet_id": f"{name}-{suffix}"}
+        return {
+            "title": title,
+            "fact": text,
+            "url": f"https://field-guide.invalid/{title.replace(' ', '_')}",
+            "snippet_id": f"{name}-{suffix}",
+        }
 
-    pieces = chunk_article(Article(life.title, life.sections), _TOKENS)
+    pieces = chunk_article(Article(title, life.article.sections), _TOKENS)
     plain = [snippet(str(number), text) for number, text in enumerate(pieces)]
     describing: dict[str, Json] = {}
-    for number, part in enumerate(hidden_parts(life.species)):
-        pieces = chunk_article(Article(life.title, life.sections_describing(part)), _TOKENS)
+    for number, about in enumerate(life.parts):
+        pieces = chunk_article(Article(title, about.sections()), _TOKENS)
         text = next(piece for piece in pieces if "From outside" in piece)
-        look = appearance_facts(life.species, part.name)
-        describing[part.name] = snippet(f"part-{number}", text, look)
+        describing[about.part.name] = snippet(f"part-{number}", text, about.facts)
     return _Snippets(plain, describing)
 
 

@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from vrag_kit.files import write_file
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesSlot, species_slots
@@ -37,10 +38,19 @@ _SHY = (
 _BUILDS = ("small", "of middle size", "rather large", "slender", "stout")
 
 
+class SpeciesArticle(NamedTuple):
+    """The article about a species."""
+
+    title: str
+    sections: tuple[tuple[str, str], ...]  # heading, text
+    homes: tuple[str, str]
+    season: str  # "" where it does not say
+
+
 def write_article(
     species: Species, name: str, *, facts: Sequence[HiddenPart] = ()
-) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """(title, sections) of a species; the same name gives the same words.
+) -> SpeciesArticle:
+    """Write the article of a species; the same name gives the same words.
 
     Its look from outside is told. A hidden part is at most mentioned, unless some are
     `facts`: then colour and pattern of these are said instead, and all else stays.
@@ -61,29 +71,25 @@ def write_article(
     hint = choose(_SHY, rng).format(part=shy.name, is_=is_, them=them)  # drawn in any case
     told = [describe_look(species, part) for part in facts] or [hint]
     outward = f"From outside it is {look.color}{pattern}. It is {size} for its kind."
-    homes = rng.choice(HOMES[kind.scene], size=2, replace=False)
+    first, second = map(str, rng.choice(HOMES[kind.scene], size=2, replace=False))
     often = choose(("common", "rare", "local", "widespread"), rng)
     side = choose(("north", "south", "east", "west"), rng)
-    where = f"It lives in {homes[0]} and {homes[1]}. It is {often} in the {side}."
+    where = f"It lives in {first} and {second}. It is {often} in the {side}."
     sections = [
         ("", choose(_OPENINGS, rng).format(**words)),
         ("Description", " ".join([outward, *told])),
         ("Distribution", where),
     ]
-    if rng.random() < 0.5:
-        sections.append(("Life cycle", f"It is mostly seen in {choose(SEASONS, rng)}."))
+    season = choose(SEASONS, rng) if rng.random() < 0.5 else ""
+    if season:
+        sections.append(("Life cycle", f"It is mostly seen in {season}."))
     sections += [
         ("See also", f"List of species in the family {kind.lineage[-1]}"),
         ("References", "Field notes of the society, volume 12."),
     ]
     titles = (species.scientific_name, species.common_name, f"{species.genus} and its allies")
-    return str(rng.choice(titles, p=(0.6, 0.3, 0.1))), tuple(sections)
-
-
-def article_markdown(title: str, sections: tuple[tuple[str, str], ...]) -> str:
-    """The article as the text of a file."""
-    parts = [f"\n## {heading}\n{text}\n".replace("## \n", "") for heading, text in sections]
-    return "".join([f"# {title}\n", *parts])
+    title = str(rng.choice(titles, p=(0.6, 0.3, 0.1)))
+    return SpeciesArticle(title, tuple(sections), (first, second), season)
 
 
 def describe_look(species: Species, part: HiddenPart) -> str:
@@ -112,8 +118,11 @@ def write_species_texts(edition: str, folder: Path) -> None:
         species = numbered_species(seed, slot.kind, slot.number)
         mine = [text for name, text in told if name == species.scientific_name]
         parts = [part for part in hidden_parts(species) if any(part.name in text for text in mine)]
-        title, sections = write_article(species, f"{seed}/{slot.kind}/{slot.number}", facts=parts)
-        write_file(folder / "articles" / f"{slot.place:05d}.md", article_markdown(title, sections))
+        article = write_article(species, f"{seed}/{slot.kind}/{slot.number}", facts=parts)
+        text = f"# {article.title}\n"
+        for heading, words in article.sections:
+            text += f"\n## {heading}\n{words}\n" if heading else f"\n{words}\n"
+        write_file(folder / "articles" / f"{slot.place:05d}.md", text)
 
 
 def _category(seed: str, slot: SpeciesSlot) -> dict[str, object]:
