@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import chain
@@ -31,8 +31,6 @@ PATTERN = "pattern"
 FAMILY = "family"
 HOME = "home"
 SEASON = "season"
-LOOKS = (COLOR, COLORS_OF_TWO, PATTERN)
-"""Kinds of facts about a part; the others are lines of the encyclopedia."""
 _SENTENCES = {
     COLOR: "The main color of the {part} of {subject} is {value}.",
     COLORS_OF_TWO: "One of the two colors of the {part} of {subject} is {value}.",
@@ -56,17 +54,27 @@ _LINES = {
 """What the encyclopedia says beside looks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """One value of one species, or of a part of it."""
+class Topic(NamedTuple):
+    """What a question asks or a fact is a value of; empty for what a question does not say."""
 
-    subject: str
+    subject: str = ""
     """Scientific name."""
-    kind: str
-    """`COLOR`, `COLORS_OF_TWO`, `PATTERN`, `FAMILY`, `HOME` or `SEASON`."""
-    value: str
     part: str = ""
     """A hidden part for looks; "" for the rest."""
+    kind: str = ""
+    """`COLOR`, `COLORS_OF_TWO`, `PATTERN`, `FAMILY`, `HOME` or `SEASON`; of questions the first
+    three.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One value of one species, or of a part of it; the fields are those of `Topic`."""
+
+    subject: str
+    kind: str
+    value: str
+    part: str = ""
 
     @property
     def sentence(self) -> str:
@@ -75,9 +83,9 @@ class Fact:
         return _SENTENCES[self.kind].format(**asdict(self), are=are)
 
     @property
-    def about(self) -> tuple[str, str, str]:
+    def about(self) -> Topic:
         """What it is a value of."""
-        return self.subject, self.part, self.kind
+        return Topic(self.subject, self.part, self.kind)
 
 
 def relation(claim: Fact, facts: Iterable[Fact]) -> EntailmentLabel:
@@ -121,15 +129,6 @@ def read_ground_truth(path: Path) -> dict[DocId, tuple[Fact, ...]]:
     return {row["doc_id"]: tuple(Fact(**told) for told in row["shows"]) for row in rows}
 
 
-class QuestionTarget(NamedTuple):
-    """What a question about a part asks; empty for what it does not say."""
-
-    subject: str = ""
-    part: str = ""
-    kind: str = ""
-    """One of `LOOKS`."""
-
-
 class FieldGuideGrammar:
     """Reads facts about the species of `names`, which maps every name to the scientific one;
     implements `Grammar`.
@@ -151,21 +150,19 @@ class FieldGuideGrammar:
         return list(self._read(text, question))
 
     def _facts(self, text: str, question: str) -> tuple[Fact, ...]:
-        target = self.question_target(question)
-        subject = target.subject
-        found: dict[Fact, None] = {}
+        asked = self.question_target(question)
+        subject = asked.subject
+        found: list[Fact] = []
         for sentence in _SENTENCE.split(text):
             if sentence.endswith("?"):
-                target = self.question_target(sentence)
-                subject = target.subject
+                asked = self.question_target(sentence)
+                subject = asked.subject
                 continue
             subject = self._subject(sentence) or subject
-            if subject:
-                part, values = self._values(sentence, target)
-                for kind, value in values:
-                    of = part if kind in LOOKS else ""
-                    found[Fact(subject=subject, part=of, kind=kind, value=value)] = None
-        return tuple(found)
+            part, values = self._values(sentence, asked)
+            for kind, value in values if subject else ():
+                found.append(Fact(subject=subject, part=part, kind=kind, value=value))
+        return tuple(dict.fromkeys(found))
 
     def claims(self, question: str, words: str) -> tuple[str, ...]:
         """Return one sentence for each fact in words that answer a question."""
@@ -181,30 +178,31 @@ class FieldGuideGrammar:
         fact = self.claim(claim)
         return None if fact is None else relation(fact, self.facts(text))
 
-    def question_target(self, question: str) -> QuestionTarget:
+    def question_target(self, question: str) -> Topic:
         """Return what a question asks about which part of which species."""
-        subject, part = self._subject(question), _PART.search(question)
+        subject = self._subject(question)
+        part = _PART.search(question)
         if not part:
-            return QuestionTarget(subject)
+            return Topic(subject)
         if re.search(r"\bpattern", question):
-            return QuestionTarget(subject, part[0], PATTERN)
+            return Topic(subject, part[0], PATTERN)
         both = re.search(r"\bcolors\b", question)
-        return QuestionTarget(subject, part[0], COLORS_OF_TWO if both else COLOR)
+        return Topic(subject, part[0], COLORS_OF_TWO if both else COLOR)
 
     def _subject(self, text: str) -> str:
         """The scientific name of the species named first; "" where none is."""
         found = self._name.search(text)
         return self._names[found[0]] if found else ""
 
-    def _values(self, sentence: str, target: QuestionTarget) -> tuple[str, list[tuple[str, str]]]:
+    def _values(self, sentence: str, asked: Topic) -> tuple[str, list[tuple[str, str]]]:
         """The part that a sentence is about, and (kind, value) of what it says."""
-        told = _lines(sentence)
+        lines = _lines(sentence)
         part = _PART.search(sentence)
         words = self._name.sub(" ", sentence)
-        if told or not (part or target.part):
-            return "", told
+        if lines or not (part or asked.part):
+            return "", lines
         if not part:
-            return target.part, _replied(words, target.kind)
+            return asked.part, _replied(words, asked.kind)
         return part[0], _looks(words.partition(part[0])[2], words)
 
 
@@ -223,26 +221,24 @@ def _looks(words: str, sentence: str) -> list[tuple[str, str]]:
     first; "banded with blue" tells of a second one, and alone of no ground.
     """
     known = _canonical(words)
-    colors = [word for word in known if word in COLORS]
-    if _OF_TWO.search(sentence):
-        return [(COLORS_OF_TWO, color) for color in colors]
+    colors, patterns = _traits(known)
+    both = [(COLORS_OF_TWO, color) for color in colors]
     ground = [(COLOR, color) for color in colors[:1]]
+    if _OF_TWO.search(sentence):
+        return both
     if re.search(r"\bmain color\b", sentence):
         return ground
-    told = [(PATTERN, word) for word in known if word in PATTERNS]
-    before = known[: known.index(colors[0])] if colors else []
-    if "with" in before if told else len(colors) > 1:
-        ground = []
-    both = [(COLORS_OF_TWO, color) for color in colors] if told or len(colors) > 1 else []
-    return [*ground, *told, *both]
+    if not patterns:
+        return ground if len(colors) < 2 else both
+    if colors and "with" in known[: known.index(colors[0])]:
+        return [*patterns, *both]
+    return [*ground, *patterns, *both]
 
 
 def _replied(words: str, kind: str) -> list[tuple[str, str]]:
     """(kind, value) in a reply to a question about a part."""
-    known = _canonical(words)
-    colors = [word for word in known if word in COLORS]
+    colors, patterns = _traits(_canonical(words))
     of_color = COLORS_OF_TWO if kind == COLORS_OF_TWO or len(colors) > 1 else COLOR
-    patterns = [(PATTERN, word) for word in known if word in PATTERNS]
     return [*((of_color, color) for color in colors), *patterns]
 
 
@@ -250,3 +246,9 @@ def _canonical(words: str) -> list[str]:
     """The words, spellings of colors and patterns as these are named, in order, each once."""
     plain = words.lower().replace("no pattern", "plain")
     return list(dict.fromkeys(map(canonical_trait, re.findall(r"[a-z]+", plain))))
+
+
+def _traits(known: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Colors, and (`PATTERN`, pattern) of each pattern."""
+    patterns = [(PATTERN, word) for word in known if word in PATTERNS]
+    return [word for word in known if word in COLORS], patterns

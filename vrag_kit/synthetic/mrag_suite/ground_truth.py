@@ -22,7 +22,13 @@ from vrag_kit.generation.rendering import render
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.synthetic.mrag_suite import facts as fact_kinds
-from vrag_kit.synthetic.mrag_suite.facts import Fact, FieldGuideGrammar, Shown, relation
+from vrag_kit.synthetic.mrag_suite.facts import (
+    Fact,
+    FieldGuideGrammar,
+    Shown,
+    Topic,
+    relation,
+)
 from vrag_kit.synthetic.mrag_suite.species import appearance_facts
 from vrag_kit.synthetic.visual_rag.questions import make_question
 from vrag_kit.synthetic.world.organisms import hidden_part
@@ -57,7 +63,7 @@ class GroundTruth:
         """
         species = self.species.get(subject)
         hidden = hidden_part(species, part) if species else None
-        if species is None or hidden is None:
+        if not (species and hidden):
             return ""
         question = make_question(species, hidden, kind).text
         if kind == fact_kinds.COLOR:  # the guide words it so where there is only one color
@@ -69,8 +75,8 @@ class GroundTruth:
         part that it is about, main color and pattern, and both colors where they are asked for;
         any other question is its own.
         """
-        about, kinds = self._long_answer(query)
-        questions = [self.claim_question(*about, kind) for kind in kinds]
+        topics = self._long_answer(query)
+        questions = [self.claim_question(*topic) for topic in topics]
         return [*filter(None, questions)] or [query.text]
 
     def with_reference_answers(self, benchmark: Benchmark) -> Benchmark:
@@ -79,30 +85,31 @@ class GroundTruth:
         """
         queries = dict(benchmark.queries)
         for query_id, query in queries.items():
-            (subject, part), kinds = self._long_answer(query)
-            species = self.species.get(subject)
-            if species is None or part not in species.hidden:
-                continue
-            facts, main = appearance_facts(species, part), species.hidden[part].color
-            sentences = [
-                fact.sentence
-                for fact in facts
-                if fact.kind in kinds
-                and (fact.kind, fact.value) != (fact_kinds.COLORS_OF_TWO, main)
-            ]
-            metadata = {**query.metadata, "reference": " ".join(sentences)}
-            queries[query_id] = replace(query, metadata=metadata)
+            topics = self._long_answer(query)
+            if topics:
+                sentences = [fact.sentence for fact in self._true_facts(topics)]
+                metadata = {**query.metadata, "reference": " ".join(sentences)}
+                queries[query_id] = replace(query, metadata=metadata)
         return replace(benchmark, queries=queries)
 
-    def _long_answer(self, query: Query) -> tuple[tuple[str, str], list[str]]:
-        """The species and part that a question is about, and the traits in a long answer to it;
-        none for a question about anything else.
-        """
-        target = self.language.question_target(query.text)
-        kinds = [fact_kinds.COLOR, fact_kinds.PATTERN] if target.subject and target.part else []
-        if kinds and target.kind == fact_kinds.COLORS_OF_TWO:
-            kinds.append(target.kind)
-        return (target.subject, target.part), kinds
+    def _long_answer(self, query: Query) -> list[Topic]:
+        """The traits in a long answer to a question about a part; none for any other question."""
+        asked = self.language.question_target(query.text)
+        species = self.species.get(asked.subject)
+        if species is None or asked.part not in species.hidden:
+            return []
+        kinds = [fact_kinds.COLOR, fact_kinds.PATTERN]
+        if asked.kind == fact_kinds.COLORS_OF_TWO:
+            kinds.append(asked.kind)
+        return [asked._replace(kind=kind) for kind in kinds]
+
+    def _true_facts(self, topics: Sequence[Topic]) -> list[Fact]:
+        """The facts about the traits of a part, of both its colors only the second."""
+        species = self.species[topics[0].subject]
+        part = topics[0].part
+        main = (fact_kinds.COLORS_OF_TWO, species.hidden[part].color)
+        facts = [fact for fact in appearance_facts(species, part) if fact.about in topics]
+        return [fact for fact in facts if (fact.kind, fact.value) != main]
 
     def without_leaking_distractors(self, benchmark: Benchmark) -> Benchmark:
         """Return the benchmark in which no question is shown a document that tells a claim of its
@@ -116,11 +123,9 @@ class GroundTruth:
         for query_id, query in benchmark.queries.items():
             leaking: set[str] = set()
             for claim in self.language.facts(" ".join(query.answers[:1]), query.text):
-                leaking.update(
-                    doc_id
-                    for doc_id in by_subject[claim.subject]
-                    if relation(claim, self.shown[doc_id]) is EntailmentLabel.ENTAILMENT
-                )
+                for doc_id in by_subject[claim.subject]:
+                    if relation(claim, self.shown[doc_id]) is EntailmentLabel.ENTAILMENT:
+                        leaking.add(doc_id)
             leaking -= set(benchmark.relevant(query_id))
             if leaking:
                 left_out[query_id] = benchmark.left_out.get(query_id, frozenset()) | leaking
@@ -217,18 +222,16 @@ class VisualClaimChecker:
         cannot parse, for one that neither the text nor a question to the model can settle, and
         where the reply does not say what was asked.
         """
-        owners: dict[_Asked, str] = {}
-        prompts: dict[_Asked, Prompt] = {}
+        asked: dict[_Asked, EntailmentRequest] = {}
         for each in requests:
             for claim in each.claims:
                 if question := self._question(claim, each.item):
-                    owners[question, each.item.doc_id] = each.query_id
-                    prompts[question, each.item.doc_id] = _prompt(question, each.item)
-        replies = self._ask(prompts, owners)
-        return [
-            tuple(self._label(claim, each.item, replies) for claim in each.claims)
-            for each in requests
-        ]
+                    asked[question, each.item.doc_id] = each
+        replies = self._ask(asked)
+        labels = []
+        for each in requests:
+            labels.append(tuple(self._label(claim, each.item, replies) for claim in each.claims))
+        return labels
 
     def _by_text(self, claim: str, item: Document) -> Label:
         return self._world.language.relation(claim, item.text) if item.text else None
@@ -241,24 +244,22 @@ class VisualClaimChecker:
             return ""
         return self._world.claim_question(*fact.about)
 
-    def _ask(
-        self, prompts: Mapping[_Asked, Prompt], owners: Mapping[_Asked, str]
-    ) -> dict[_Asked, Answer]:
+    def _ask(self, asked: Mapping[_Asked, EntailmentRequest]) -> dict[_Asked, Answer]:
         from vrag_kit.generation.ask import Task, ask_prompts
         from vrag_kit.generation.store import AnswerStore
 
-        if not prompts:
+        if not asked:
             return {}
         with AnswerStore(self._at.answers_file) as store:
             replies = ask_prompts(
                 self._generator,
-                [*prompts.values()],
+                [_prompt(question, each.item) for (question, _), each in asked.items()],
                 store,
-                owners=[*owners.values()],
+                owners=[each.query_id for each in asked.values()],
                 at=self._at,
                 task=Task(what="looks at pictures"),
             )
-        return dict(zip(prompts, replies, strict=True))
+        return dict(zip(asked, replies, strict=True))
 
     def _label(self, claim: str, item: Document, replies: Mapping[_Asked, Answer]) -> Label:
         fact, question = self._world.language.claim(claim), self._question(claim, item)
