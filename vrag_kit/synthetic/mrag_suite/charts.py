@@ -10,14 +10,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vrag_kit.files import write_file
-from vrag_kit.synthetic.mrag_suite.facts import COLORS_OF_TWO, FAMILY, HOME, SEASON, Fact, Shown
+from vrag_kit.synthetic.mrag_suite.facts import (
+    COLORS_OF_TWO,
+    FAMILY,
+    HOME,
+    LOOK,
+    MAIN,
+    SEASON,
+    SECOND,
+    Fact,
+    PartFacts,
+    Shown,
+    SpeciesFacts,
+)
 from vrag_kit.synthetic.mrag_suite.pages import (
     Page,
     colors_chart,
     mixed_questions,
     write_page_texts,
 )
-from vrag_kit.synthetic.mrag_suite.species import LOOK, MAIN, SECOND, PartFacts, SpeciesFacts
 from vrag_kit.synthetic.parquet import IMAGES, TEXT, TEXTS, arrow_table
 from vrag_kit.types import Json
 

@@ -27,9 +27,9 @@ from vrag_kit.synthetic.mrag_suite.facts import (
     FieldGuideGrammar,
     Shown,
     Topic,
+    appearance_facts,
     relation,
 )
-from vrag_kit.synthetic.mrag_suite.species import appearance_facts
 from vrag_kit.synthetic.visual_rag.questions import make_question
 from vrag_kit.synthetic.world.organisms import hidden_part
 from vrag_kit.synthetic.world.traits import Species

@@ -28,7 +28,7 @@ from vrag_kit.papers.mrag_suite.datasets import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
 from vrag_kit.synthetic.editions import DRAWN_SUITE, generate_once, read_note
 from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
-from vrag_kit.synthetic.mrag_suite import charts, facts, pages, species, webqa
+from vrag_kit.synthetic.mrag_suite import charts, facts, pages, webqa
 from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth
 from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.types import Benchmark
@@ -47,20 +47,20 @@ def generate_suite(edition: str, folder: Path | str) -> Path:
     the project's data, unless they exist; returns the folder. Raises as `generate_once` does.
     """
     guide = project_path("data/field-guide" if edition == "full" else "data/field-guide-small")
-    if edition in species.EDITIONS:
+    if edition in facts.EDITIONS:
         generate_field_guide(edition, guide)
     outputs = [*map(str.lower, DRAWN_HERE), "truth"]
-    what = ("field-guide-mrag-suite", edition, species.EDITIONS, folder)
+    what = ("field-guide-mrag-suite", edition, facts.EDITIONS, folder)
     return generate_once(*what, partial(_draw, guide), outputs, guide_note=read_note(guide))
 
 
 def _draw(guide: Path, edition: str, folder: Path) -> None:
-    size = species.EDITIONS[edition]
-    others = species.extra_species(size)
+    size = facts.EDITIONS[edition]
+    others = facts.extra_species(size)
     for name in track(DRAWN_HERE, f"drawing the suite ({size.seed})", len(DRAWN_HERE), "data sets"):
         seed, room = f"{size.seed}/{name}", folder / name.lower()
         if name == WEBQA:
-            shown = webqa.write_webqa(guide, species.suite_species(size), seed, room)
+            shown = webqa.write_webqa(guide, facts.suite_species(size), seed, room)
         elif name == CHARTS:
             shown = charts.write_charts(others, size.counts, seed, room)
         else:
@@ -113,12 +113,12 @@ def open_suite(
 def open_ground_truth(suite: str) -> GroundTruth:
     """Return what is known of a synthetic edition, which is generated if it is missing."""
     folder = generate_suite(DRAWN_SUITE[suite], project_path(f"data/{suite}"))
-    known = species.suite_species(species.EDITIONS[DRAWN_SUITE[suite]])
+    known = facts.suite_species(facts.EDITIONS[DRAWN_SUITE[suite]])
     by_name = {life.subject: life.species for life in known}
     shown = webqa.photograph_facts(project_path(_sibling(suite, "")), by_name)
     for name in DRAWN_HERE:
         shown |= facts.read_ground_truth(_ground_truth_file(folder, name))
-    return GroundTruth(facts.FieldGuideGrammar(species.names_to_species(known)), by_name, shown)
+    return GroundTruth(facts.FieldGuideGrammar(facts.names_to_species(known)), by_name, shown)
 
 
 def ground_truth_or_none(suite: str | Mapping[str, Entry]) -> GroundTruth | None:

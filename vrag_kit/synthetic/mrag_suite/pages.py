@@ -20,12 +20,16 @@ from PIL import Image
 from vrag_kit.benchmarks.transforms import encode_id
 from vrag_kit.files import write_file
 from vrag_kit.synthetic.mrag_suite import page_renderer
-from vrag_kit.synthetic.mrag_suite.facts import COLOR, COLORS_OF_TWO, HOME, Fact, Shown
-from vrag_kit.synthetic.mrag_suite.species import (
+from vrag_kit.synthetic.mrag_suite.facts import (
+    COLOR,
+    COLORS_OF_TWO,
+    HOME,
     LOOK,
     MAIN,
     SECOND,
+    Fact,
     PartFacts,
+    Shown,
     SpeciesFacts,
     Statement,
 )

@@ -18,8 +18,7 @@ import numpy as np
 
 from vrag_kit.benchmarks.articles import Article, chunk_article
 from vrag_kit.files import write_file
-from vrag_kit.synthetic.mrag_suite.facts import Fact, Shown
-from vrag_kit.synthetic.mrag_suite.species import SpeciesFacts, appearance_facts
+from vrag_kit.synthetic.mrag_suite.facts import Fact, Shown, SpeciesFacts, appearance_facts
 from vrag_kit.synthetic.visual_rag.questions import askable_traits, make_question
 from vrag_kit.synthetic.world.organisms import HiddenPart, hidden_parts
 from vrag_kit.synthetic.world.traits import Species, choose, shuffled, stream
