@@ -24,7 +24,7 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, PAGES
 from vrag_kit.files import write_file
 from vrag_kit.papers import published
 from vrag_kit.synthetic.crag_mm.drawing import LABELS, MULTI_TURN, SINGLE_TURN
-from vrag_kit.synthetic.parquet import (
+from vrag_kit.synthetic.rows import (
     IMAGE,
     IMAGES,
     NUMBER,

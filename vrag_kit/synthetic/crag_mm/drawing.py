@@ -13,8 +13,6 @@ The same edition gives the same bytes. Generating that was interrupted goes on w
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
@@ -27,7 +25,8 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, MARKS, PAGES, wr
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.papers.crag_mm.parameters import index_folders
-from vrag_kit.synthetic import parquet
+from vrag_kit.processes import worker_pool
+from vrag_kit.synthetic import rows as columns
 from vrag_kit.synthetic.crag_mm.edition import (
     EDITIONS,
     CragMMEdition,
@@ -41,7 +40,7 @@ from vrag_kit.synthetic.crag_mm.web_pages import SITE
 from vrag_kit.synthetic.editions import generate_once, worker_pool
 from vrag_kit.synthetic.world.photographs import compose_view, encode_jpeg, view_showing
 from vrag_kit.synthetic.world.shapes import silhouette
-from vrag_kit.synthetic.world.traits import stream, words
+from vrag_kit.synthetic.world.traits import shuffled, stream, words
 from vrag_kit.types import Json
 
 SINGLE_TURN, MULTI_TURN = "single-turn", "multi-turn"
@@ -51,18 +50,18 @@ _DOMAINS = {"flower": "plants and gardening", "mushroom": "plants and gardening"
 LABELS: dict[str, dict[str, tuple[str, ...]]] = {
     MULTI_TURN: {
         "domain": NAMES["domain"],
-        "query_category": words("""
-            reasoning simple-knowledge comparison simple-recognition multi-hop aggregation
-        """),
-        "dynamism": ("fast-changing", "static", "slow-changing", "real-time"),
+        "query_category": words(
+            "reasoning simple-knowledge comparison simple-recognition multi-hop aggregation"
+        ),
+        "dynamism": words("fast-changing static slow-changing real-time"),
         "image_quality": ("rotated", "truncated", "occluded", "low light", "blurred", "normal"),
     },
     SINGLE_TURN: {
         "domain": NAMES["domain"],
-        "query_category": words("""
-            reasoning comparison aggregation simple-recognition simple-knowledge multi-hop
-        """),
-        "dynamism": ("static", "fast-changing", "real-time", "slow-changing"),
+        "query_category": words(
+            "reasoning comparison aggregation simple-recognition simple-knowledge multi-hop"
+        ),
+        "dynamism": words("static fast-changing real-time slow-changing"),
         "image_quality": ("normal", "low light", "blurred", "occluded", "rotated", "truncated"),
     },
 }
@@ -92,23 +91,21 @@ def write_indexes(edition: CragMMEdition, split: Split, folder: Path, pool: Exec
     """Draw the photographs that do not exist, and write both indexes."""
     image_index, web_index = index_folders(folder, split.name)
     shots: list[tuple[EntityEntry, int]] = []
+    pages = [*split.general]
     for entry in split.entries:
         shots += [(entry, number) for number in range(entry.photographs)]
-    order = stream(edition.seed, split.name, "index").permutation(len(shots))
-    shots = [shots[place] for place in order]
+        pages += entry.pages
+    shots = shuffled(shots, stream(edition.seed, split.name, "index"))
     rows = [_entry_row(index, *shot) for index, shot in enumerate(shots)]
     files = [image_index / row["image"] for row in rows]
     (image_index / "images").mkdir(parents=True, exist_ok=True)
     draw = partial(_draw_photograph, edition.photograph, f"{edition.seed}/{split.name}")
     drawn = pool.map(draw, files, *zip(*shots, strict=True), chunksize=16)
-    for _ in track(drawn, f"drawing the graph of {split.name}", len(files), "photographs"):
-        pass
-    pages = [*split.general, *chain.from_iterable(entry.pages for entry in split.entries)]
-    order = stream(edition.seed, split.name, "web").permutation(len(pages))
-    urls = [{"page_url": page.url, **page.row(), "page_last_modified": None} for page in pages]
-    page_rows = [urls[place] for place in order]
-    write_file(image_index / ENTRIES, _json_lines(rows))
-    write_file(web_index / PAGES, _json_lines(page_rows))
+    list(track(drawn, f"drawing the graph of {split.name}", len(files), "photographs"))
+    pages = shuffled(pages, stream(edition.seed, split.name, "web"))
+    page_rows = [{"page_url": page.url, **page.row(), "page_last_modified": None} for page in pages]
+    columns.write_json_lines(image_index / ENTRIES, rows)
+    columns.write_json_lines(web_index / PAGES, page_rows)
 
 
 def _draw_photograph(size: int, seed: str, file: Path, entry: EntityEntry, number: int) -> None:
@@ -129,10 +126,6 @@ def _entry_row(index: int, entry: EntityEntry, number: int) -> Json:
         "image_url": f"{SITE}/photographs/{entity.address}-{number}.jpg",
         "entities": [{"entity_name": entity.name, "entity_attributes": attributes}],
     }
-
-
-def _json_lines(rows: Iterable[Json]) -> str:
-    return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
 class SessionImage(NamedTuple):
@@ -160,9 +153,9 @@ def write_sessions(
             annotations |= _annotations(session, image)
             if url := rows[-1]["image_url"]:
                 write_file(images_folder(folder / kind) / cached_image_name(url), image.data)
-        for number, part in enumerate(parquet.shards(rows, _SHARDS)):
+        for number, part in enumerate(columns.shards(rows, _SHARDS)):
             name = f"{split.name}-{number:05d}-of-{_SHARDS:05d}.parquet"
-            write_file(folder / kind / "data" / name, parquet.parquet_bytes(_columns(kind), part))
+            write_file(folder / kind / "data" / name, columns.parquet_bytes(_columns(kind), part))
     write_annotations(folder / kind / MARKS, annotations)
 
 
@@ -183,37 +176,33 @@ def draw_session_image(edition: CragMMEdition, session: Session) -> SessionImage
 
 def _row(session: Session, image: SessionImage, kind: str) -> Json:
     """Column → value, in the data set's order."""
-    ids = list(session.interaction_ids)
-    labels: dict[str, list[int]] = {column: [] for column in LABELS[kind]}
-    for turn in session.turns:
-        cell = {
-            "domain": _DOMAINS.get(turn.pictured.kind, "animal"),
-            "query_category": turn.category,
-            "dynamism": turn.dynamism,
-            "image_quality": session.quality,
-        }
-        for column, numbers in labels.items():
-            numbers.append(LABELS[kind][column].index(cell[column]))
-    queries = [turn.question for turn in session.turns]
-    answers = [turn.reply.sentence for turn in session.turns]
+    turns = session.turns
+    cells = {
+        "domain": [_DOMAINS.get(turn.pictured.kind, "animal") for turn in turns],
+        "query_category": [turn.category for turn in turns],
+        "dynamism": [turn.dynamism for turn in turns],
+        "image_quality": [session.quality for _ in turns],
+    }
+    labels = {name: list(map(LABELS[kind][name].index, values)) for name, values in cells.items()}
+    ids = {"interaction_id": list(session.interaction_ids)}
     url = None if session.egocentric else f"{SITE}/pictures/{session.session_id}.jpg"
     return {
         "session_id": session.session_id,
-        "image": None if url else parquet.image_cell(image.data),
+        "image": None if url else columns.image_cell(image.data),
         "image_url": url,
-        "turns": {"interaction_id": ids, "query": queries, **labels},
-        "answers": {"interaction_id": ids, "ans_full": answers},
+        "turns": {**ids, "query": [turn.question for turn in turns], **labels},
+        "answers": {**ids, "ans_full": [turn.reply.sentence for turn in turns]},
     }
 
 
 def _columns(kind: str) -> Json:
-    labels = {column: parquet.class_labels(names) for column, names in LABELS[kind].items()}
+    labels = {column: columns.class_labels(names) for column, names in LABELS[kind].items()}
     return {
-        "session_id": parquet.TEXT,
-        "image": parquet.IMAGE,
-        "image_url": parquet.TEXT,
-        "turns": {"interaction_id": parquet.TEXTS, "query": parquet.TEXTS, **labels},
-        "answers": {"interaction_id": parquet.TEXTS, "ans_full": parquet.TEXTS},
+        "session_id": columns.TEXT,
+        "image": columns.IMAGE,
+        "image_url": columns.TEXT,
+        "turns": {"interaction_id": columns.TEXTS, "query": columns.TEXTS, **labels},
+        "answers": {"interaction_id": columns.TEXTS, "ans_full": columns.TEXTS},
     }
 
 

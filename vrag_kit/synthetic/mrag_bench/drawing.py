@@ -49,7 +49,7 @@ from vrag_kit.synthetic.mrag_bench.topics import (
     plan_distractors,
     plan_edition,
 )
-from vrag_kit.synthetic.parquet import IMAGE, IMAGES, TEXT, image_cell, parquet_bytes, shards
+from vrag_kit.synthetic.rows import IMAGE, IMAGES, TEXT, image_cell, parquet_bytes, shards
 from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.types import Benchmark, Json
 from vrag_kit.workspace import path as project_path

@@ -29,7 +29,7 @@ from vrag_kit.synthetic.mrag_suite.pages import (
     mixed_questions,
     write_page_texts,
 )
-from vrag_kit.synthetic.parquet import IMAGES, TEXT, TEXTS, arrow_table
+from vrag_kit.synthetic.rows import IMAGES, TEXT, TEXTS, arrow_table, write_json_lines
 from vrag_kit.types import Json
 
 ROWS = "rows"
@@ -125,8 +125,8 @@ def write_charts(lives: Sequence[SpeciesFacts], count: int, seed: str, folder: P
         }
         rows.append(row)
     _save(rows, folder / ROWS)
-    lines = [json.dumps({"id": key, "text": text}) for key, text in documents.sentences.items()]
-    write_file(folder / SENTENCES, "\n".join(lines) + "\n")
+    sentences = [{"id": key, "text": text} for key, text in documents.sentences.items()]
+    write_json_lines(folder / SENTENCES, sentences)
     words = {chart_id: chart.text for chart_id, chart in documents.charts.items()}
     write_page_texts(words, folder / CHART_WORDS, folder / CHART_TEXTS)
     return documents.shown

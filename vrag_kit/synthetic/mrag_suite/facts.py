@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from vrag_kit.benchmarks.articles import split_sentences
 from vrag_kit.claims.verdicts import EntailmentLabel
-from vrag_kit.files import write_file
 from vrag_kit.judging.rule_judge import canonical_trait
+from vrag_kit.synthetic.rows import write_json_lines
 from vrag_kit.synthetic.visual_rag.articles import SEASONS, SpeciesArticle, write_article
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS as GUIDES
 from vrag_kit.synthetic.visual_rag.questions import Question, make_question
@@ -123,11 +123,11 @@ Shown = Mapping[DocId, tuple[Fact, ...]]
 
 def write_ground_truth(shown: Shown, path: Path) -> None:
     """Write what documents show, one JSON object a line."""
-    lines = []
+    rows = []
     for doc_id, facts in shown.items():
-        told = [{k: v for k, v in asdict(fact).items() if v} for fact in facts]
-        lines.append(json.dumps({"doc_id": doc_id, "shows": told}))
-    write_file(path, "\n".join(lines) + "\n")
+        known = [{k: v for k, v in asdict(fact).items() if v} for fact in facts]
+        rows.append({"doc_id": doc_id, "shows": known})
+    write_json_lines(path, rows)
 
 
 def read_ground_truth(path: Path) -> dict[DocId, tuple[Fact, ...]]:

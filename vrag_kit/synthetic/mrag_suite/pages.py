@@ -33,7 +33,15 @@ from vrag_kit.synthetic.mrag_suite.facts import (
     SpeciesFacts,
     Statement,
 )
-from vrag_kit.synthetic.parquet import IMAGE, NUMBER, TEXT, TEXTS, image_cell, parquet_bytes
+from vrag_kit.synthetic.rows import (
+    IMAGE,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    image_cell,
+    parquet_bytes,
+    write_json_lines,
+)
 from vrag_kit.synthetic.world.traits import COLORS, shuffled, stream
 from vrag_kit.types import Json
 
@@ -119,8 +127,7 @@ def write_page_texts(texts: Mapping[str, str], words: Path, read: Path) -> None:
     """Write the words on documents to `words`, and what OCR reads there to `read`."""
     with_errors = {doc_id: add_ocr_errors(text, doc_id) for doc_id, text in texts.items()}
     for path, written in ((words, texts), (read, with_errors)):
-        rows = [json.dumps({"doc_id": doc_id, "text": text}) for doc_id, text in written.items()]
-        write_file(path, "\n".join(rows) + "\n")
+        write_json_lines(path, [{"doc_id": key, "text": text} for key, text in written.items()])
 
 
 def add_ocr_errors(text: str, name: str) -> str:

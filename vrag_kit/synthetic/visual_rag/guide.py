@@ -20,11 +20,13 @@ streams. Drawing goes species by species: an interrupted guide goes on where it 
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
-from vrag_kit.files import write_file
 from vrag_kit.log import track
+from vrag_kit.processes import worker_pool
 from vrag_kit.synthetic.editions import generate_once, worker_pool
+from vrag_kit.synthetic.rows import write_json_lines
 from vrag_kit.synthetic.visual_rag.articles import write_species_texts
 from vrag_kit.synthetic.visual_rag.captions import write_webqa
 from vrag_kit.synthetic.visual_rag.pages import (
@@ -55,6 +57,6 @@ def _draw(edition: str, folder: Path) -> None:
         rows = list(track(drawn, f"drawing the Field Guide ({edition})", len(slots), "species"))
         plated = pool.map(partial(draw_plates, edition, plates), with_plates)
         list(track(plated, f"drawing the plates ({edition})", len(with_plates), "species"))
-    write_file(folder / "annotations.jsonl", "".join(rows))
+    write_json_lines(folder / "annotations.jsonl", chain.from_iterable(rows))
     write_species_texts(edition, folder)
     write_webqa(size, images, folder / "webqa")

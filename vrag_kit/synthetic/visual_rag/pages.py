@@ -5,7 +5,6 @@ and the species in another drawing style: outlined and coloured like the plates 
 
 from __future__ import annotations
 
-import json
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
@@ -131,14 +130,12 @@ def annotation_rows(page: SpeciesPlan) -> list[Json]:
     return rows
 
 
-def generate_species(edition: FieldGuideEdition, images: Path, slot: SpeciesSlot) -> str:
-    """Draw one species below `images` unless it is there; returns its annotation rows, a
-    line of JSON each.
-    """
+def generate_species(edition: FieldGuideEdition, images: Path, slot: SpeciesSlot) -> list[Json]:
+    """Draw one species below `images` unless it is there; returns its annotation rows."""
     page = plan_species(edition, slot)
     draw = partial(draw_photograph, page.species, size=edition.size)
     draw_images(images / page.folder, dict(zip(page.files, page.photos, strict=True)), draw)
-    return "".join(f"{json.dumps(row)}\n" for row in annotation_rows(page))
+    return annotation_rows(page)
 
 
 def draw_images(

@@ -1,14 +1,17 @@
-"""Columns of texts, numbers, labels and pictures as the hub's data sets have them, and
-rows written as parquet, which `datasets` reads with its pictures and labels.
+"""Columns of texts, numbers, labels and images as the hub's data sets have them, and rows written
+as parquet, which `datasets` reads with its images and labels, or as lines of JSON.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vrag_kit.files import write_file
 from vrag_kit.types import Json, JsonView
 
 if TYPE_CHECKING:
@@ -48,6 +51,11 @@ def parquet_bytes(columns: JsonView, rows: Sequence[JsonView]) -> bytes:
     file = io.BytesIO()
     pq.write_table(arrow_table(columns, rows), file)
     return file.getvalue()
+
+
+def write_json_lines(path: Path, rows: Iterable[JsonView]) -> None:
+    """Write rows as JSON, one a line."""
+    write_file(path, "".join(f"{json.dumps(row)}\n" for row in rows))
 
 
 def image_cell(data: bytes) -> dict[str, bytes | None]:
