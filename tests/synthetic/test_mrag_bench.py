@@ -174,7 +174,7 @@ def test_a_passage_holds_the_answer_is_short_and_names_no_unknown_species(scenar
         assert 20 <= len(text.split()) <= 55, text
         assert not re.search(r"[{}]", text)
         words = re.findall(r"[\w]+", text)
-        for question in about.questions():
+        for question in map(about.question, about.asks):
             assert set(question.answer.split()) <= set(words), text
         assert (about.species.epithet in text) == (about.asks == ("name",))
         assert about.species.common_name not in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,8 @@ from vrag_kit.synthetic.mrag_bench.topics import (
 )
 from vrag_kit.synthetic.visual_rag.articles import HOMES, SEASONS
 from vrag_kit.synthetic.world.organisms import KINDS
-from vrag_kit.synthetic.world.traits import COLOR_CODES, Appearance, Species, stream
+from vrag_kit.synthetic.world.traits import COLOR_CODES, Appearance, Species, choose, stream
+from vrag_kit.tables import write_csv_rows
 
 TEXTS = "texts"
 
@@ -79,8 +81,7 @@ def write_passage(topic: Topic, name: str) -> str:
     """
     rng, kind = stream(name, "passage"), topic.species.kind
     if region := topic.region:
-        words = {"name": region.name, "words": region.words, "noun": kind}
-        return _pick(rng, _REGIONS).format(**words)
+        return choose(_REGIONS, rng).format(name=region.name, words=region.words, noun=kind)
     if topic.chips:
         return _of_tray(topic, rng)
     if topic.asks == ("name",):
@@ -97,15 +98,15 @@ def outside_in_words(species: Species) -> str:
 
 def _of_species(topic: Topic, rng: np.random.Generator) -> str:
     """Its outside, the asked part if that is another or looks otherwise, and its life."""
-    species, outside = topic.species, KINDS[topic.species.kind].outside
-    assert topic.look
-    when = f" {_pick(rng, topic.scenario.states)}".rstrip()
+    species = topic.species
+    outside = KINDS[species.kind].outside
+    when = f" {choose(topic.scenario.states, rng)}".rstrip()
     asked = _part(topic.part, topic.look, rng) | {"noun": species.kind, "when": when}
     if topic.part == outside and topic.look == species.outside:
-        told = _pick(rng, _OUTWARD).format(**asked)
+        told = choose(_OUTWARD, rng).format(**asked)
         return f"{told} {_home(species.kind, rng)} {_kin(species.kind, rng)}"
     seen = _part(outside, species.outside, rng) | {"noun": species.kind, "when": ""}
-    outward, closer = _pick(rng, _OUTWARD).format(**seen), _pick(rng, _CLOSER).format(**asked)
+    outward, closer = choose(_OUTWARD, rng).format(**seen), choose(_CLOSER, rng).format(**asked)
     return f"{outward} {closer} {_home(species.kind, rng)}"
 
 
@@ -114,13 +115,13 @@ def _of_tray(topic: Topic, rng: np.random.Generator) -> str:
     half, kind = N_CHIPS // 2, topic.species.kind
     rows = {"upper": ", ".join(chips[:half]), "lower": ", ".join(chips[half:])}
     words = _part(KINDS[kind].outside, topic.species.outside, rng)
-    return _pick(rng, _TRAYS).format(**words, **rows, noun=kind)
+    return choose(_TRAYS, rng).format(**words, **rows, noun=kind)
 
 
 def _part(part: str, look: Appearance, rng: np.random.Generator) -> dict[str, str]:
     """The words {part}, {are} and {look}."""
     forms = _PLAIN if look.pattern == "plain" else _PATTERNED
-    told = _pick(rng, forms).format(color=look.color, pattern=look.pattern, second=look.second)
+    told = choose(forms, rng).format(color=look.color, pattern=look.pattern, second=look.second)
     return {"part": part, "are": _be(part), "look": told}
 
 
@@ -129,16 +130,12 @@ def _be(part: str) -> str:
 
 
 def _home(kind: str, rng: np.random.Generator) -> str:
-    home, season = _pick(rng, HOMES[KINDS[kind].scene]), _pick(rng, SEASONS)
-    return _pick(rng, _HOMES).format(home=home, season=season)
+    home, season = choose(HOMES[KINDS[kind].scene], rng), choose(SEASONS, rng)
+    return choose(_HOMES, rng).format(home=home, season=season)
 
 
 def _kin(kind: str, rng: np.random.Generator) -> str:
-    return _pick(rng, _KIN).format(family=KINDS[kind].lineage[-1], often=_pick(rng, _OFTEN))
-
-
-def _pick(rng: np.random.Generator, options: tuple[str, ...]) -> str:
-    return str(rng.choice(options))
+    return choose(_KIN, rng).format(family=KINDS[kind].lineage[-1], often=choose(_OFTEN, rng))
 
 
 def write_passages(
@@ -164,8 +161,7 @@ def write_passages(
     answers: list[tuple[str, str]] = []
     for each in planned:
         names = dict.fromkeys([own[each.topic.key], *about[_subject(each.topic)]])
-        for question in each.questions:
-            answers += [(row_ids[question.name], name) for name in names]
+        answers += product([row_ids[question.name] for question in each.questions], names)
     answers.sort(key=lambda answer: int(answer[0]))
     write_csv_rows(folder / corpora.PASSAGES, corpora.PASSAGE_COLUMNS, passages)
     write_csv_rows(folder / corpora.GROUND_TRUTH, corpora.GROUND_TRUTH_COLUMNS, answers)

@@ -4,7 +4,7 @@ that hide the answer and images that show it; and the topics and questions of an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, product
@@ -13,12 +13,6 @@ from typing import NamedTuple
 from PIL import Image
 
 from vrag_kit.synthetic.mrag_bench import scenario_images as images
-from vrag_kit.synthetic.mrag_bench.regions import (
-    REGIONS,
-    Region,
-    draw_region_example,
-    draw_region_query,
-)
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.photographs import numbered_species
 from vrag_kit.synthetic.world.traits import (
@@ -27,6 +21,8 @@ from vrag_kit.synthetic.world.traits import (
     PATTERNS,
     Appearance,
     Species,
+    choose,
+    shuffled,
     stream,
 )
 
@@ -139,7 +135,7 @@ class TopicQuestion(NamedTuple):
     asks: str  # "color", "pattern", "name", "chip" or "region"
     text: str
     answer: str
-    others: tuple[str, ...]  # wrong answers of the same sort and spelling, three or more
+    others: Sequence[str]  # wrong answers of the same sort and spelling, three or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,49 +148,49 @@ class Topic:
     scenario: Scenario
     species: Species
     asks: tuple[str, ...]  # of its questions
+    look: Appearance  # of the part, as the examples show it
     part: str = ""
-    look: Appearance | None = None  # of the part, as the examples show it
-    chips: tuple[str, ...] = ()  # of a tray: eight keys of `COLORS`, the upper row first
+    chips: Sequence[str] = ()  # of a tray: eight keys of `COLORS`, the upper row first
     missing: int = 0  # index of the chip that the query lacks
-    region: Region | None = None
+    region: images.Region | None = None
 
     @property
     def what(self) -> str:
         """The kind, as a title; or "Tray"."""
         return "Tray" if self.chips else self.species.kind.capitalize()
 
-    def questions(self) -> tuple[TopicQuestion, ...]:
-        """Return the questions about it: one, or two about color and pattern of the part."""
-        return tuple(TopicQuestion(asks, *self._question(asks)) for asks in self.asks)
-
-    def _question(self, asks: str) -> tuple[str, str, tuple[str, ...]]:
-        """Text, answer and wrong answers; none of these is on the tray."""
-        kind, about = self.species.kind, self.scenario
+    def question(self, asks: str) -> TopicQuestion:
+        """Return the question about it that asks for one of `asks`."""
+        kind = self.species.kind
+        about = self.scenario
         if self.region:
-            others = [name for name in REGIONS if name != self.region.name]
-            return f"In which region was this {kind} seen?", self.region.name, tuple(others)
-        if self.chips:
-            others = [code for color, code in COLOR_CODES.items() if color not in self.chips]
+            text = f"In which region was this {kind} seen?"
+            answer = self.region.name
+            others = [name for name in images.REGIONS if name != answer]
+        elif self.chips:
             text = "Which chip is missing from this specimen tray?"
-            return text, COLOR_CODES[self.chips[self.missing]], tuple(others)
-        if asks == "name":
-            color = self.species.outside.color
-            every = [each for each in named_species() if each.kind == kind]
-            others = [each.scientific_name for each in every if each.outside.color != color]
+            answer = COLOR_CODES[self.chips[self.missing]]
+            others = [code for color, code in COLOR_CODES.items() if color not in self.chips]
+        elif asks == "name":
             text = about.asks_name.format(noun=kind)
-            return text, self.species.scientific_name, tuple(others)
-        assert self.look
-        part = f"the {self.part} of this {kind}{about.when}?"
-        if asks == "pattern":
-            others = [each for each in PATTERNS if each != self.look.pattern]
-            return f"What pattern {about.verb} on {part}", self.look.pattern, tuple(others)
-        others = [each for each in COLORS if each not in (self.look.color, self.look.second)]
-        return f"What {about.verb} the main color of {part}", self.look.color, tuple(others)
+            answer = self.species.scientific_name
+            others = _names_of_another_color(self.species)
+        elif asks == "pattern":
+            text = f"What pattern {about.verb} on the {self.part} of this {kind}{about.when}?"
+            answer = self.look.pattern
+            others = [each for each in PATTERNS if each != answer]
+        else:
+            text = (
+                f"What {about.verb} the main color of the {self.part} of this {kind}{about.when}?"
+            )
+            answer = self.look.color
+            others = [each for each in COLORS if each not in (answer, self.look.second)]
+        return TopicQuestion(asks, text, answer, others)
 
     def query_image(self, name: str, size: int) -> Image.Image:
         """Draw an image that hides the answer, RGB, `size` × `size` pixels."""
         if self.region:
-            return draw_region_query(self.region, self.species.kind, name, size)
+            return images.draw_region_query(self.region, self.species.kind, name, size)
         if self.chips:
             return self._tray(self.missing, name, size)
         return self.scenario.hide(self.species, self.part, name, size)
@@ -202,7 +198,7 @@ class Topic:
     def example_image(self, name: str, size: int) -> Image.Image:
         """Draw an image that shows the answer, RGB, `size` × `size` pixels."""
         if self.region:
-            return draw_region_example(self.region, self.species.kind, name, size)
+            return images.draw_region_example(self.region, self.species.kind, name, size)
         if self.chips:
             return self._tray(None, name, size)
         return self.scenario.show(self.species, self.part, name, size)
@@ -220,33 +216,31 @@ def make_topic(
     number) the name of that known species is asked. In Others, `turn` takes regions and kinds in
     turn; without it they are drawn.
     """
-    rng, about = stream(key, "topic"), SCENARIOS[scenario]
+    rng = stream(key, "topic")
+    about = SCENARIOS[scenario]
     if known:
         species = numbered_species(KNOWN_WORLD, *known)
         part = KINDS[species.kind].outside
-        return Topic(key, about, species, ("name",), part, species.outside)
-    kind = str(rng.choice(list(about.parts)))
-    if scenario == "others":
-        name = str(rng.choice(list(REGIONS)))
-        if turn is not None:
-            kind = list(KINDS)[(turn + turn // len(REGIONS)) % len(KINDS)]
-            name = list(REGIONS)[turn % len(REGIONS)]
-        species = numbered_species(key, kind, 0)
-        return Topic(key, about, species, ("region",), region=REGIONS[name])
+        return Topic(key, about, species, ("name",), species.outside, part)
+    kind = choose([*about.parts], rng)
+    regions = [*images.REGIONS.values()]
+    region = choose(regions, rng) if scenario == "others" else None
+    if region and turn is not None:
+        kind = [*KINDS][(turn + turn // len(regions)) % len(KINDS)]
+        region = regions[turn % len(regions)]
     species = numbered_species(key, kind, 0)
+    if region:
+        return Topic(key, about, species, ("region",), species.outside, region=region)
     if scenario == "incomplete":
         rng = stream(key, "tray")
-        chips = tuple(
-            str(color)
-            for color in rng.choice(list(COLOR_CODES), size=images.N_CHIPS, replace=False)
-        )
+        chips = rng.choice([*COLOR_CODES], size=images.N_CHIPS, replace=False).tolist()
         missing = int(rng.integers(images.N_CHIPS))
-        return Topic(key, about, species, ("chip",), chips=tuple(chips), missing=missing)
-    part = str(rng.choice(list(about.parts[kind])))
+        return Topic(key, about, species, ("chip",), species.outside, chips=chips, missing=missing)
+    part = choose([*about.parts[kind]], rng)
     look = species.hidden.get(part, species.outside)
     if scenario == "biological":
         look = images.withered_appearance(species)
-    return Topic(key, about, species, about.parts[kind][part], part, look)
+    return Topic(key, about, species, about.parts[kind][part], look, part)
 
 
 def nameable_species(scenario: str) -> list[tuple[str, int]]:
@@ -258,10 +252,14 @@ def nameable_species(scenario: str) -> list[tuple[str, int]]:
 
 
 @cache
-def named_species() -> tuple[Species, ...]:
-    """Return the known species, `KNOWN_PER_KIND` of each kind."""
-    every = product(KINDS, range(KNOWN_PER_KIND))
-    return tuple(numbered_species(KNOWN_WORLD, kind, number) for kind, number in every)
+def _known_species(kind: str) -> list[Species]:
+    return [numbered_species(KNOWN_WORLD, kind, number) for number in range(KNOWN_PER_KIND)]
+
+
+def _names_of_another_color(species: Species) -> list[str]:
+    """The known species of its kind with another outer color."""
+    known = _known_species(species.kind)
+    return [each.scientific_name for each in known if each.coat != species.coat]
 
 
 N_EXAMPLES = 5  # ground-truth pictures of a question; in Incomplete 1
@@ -303,9 +301,9 @@ class PlannedQuestion:
 
     number: int  # its place among those of its scenario
     about: TopicQuestion
-    options: tuple[str, ...]  # four
+    options: list[str]  # four
     letter: str
-    examples: tuple[int, ...]  # indices into the topic's pool
+    examples: list[int]  # indices into the topic's pool
     name: str  # of its query picture's stream
 
 
@@ -332,20 +330,20 @@ def plan_distractors(edition: MragBenchEdition, planned: PlannedTopic) -> list[T
 
 def _plan_scenario(edition: MragBenchEdition, scenario: str) -> list[PlannedTopic]:
     """The topics of a scenario: of three, two have two questions and one has one."""
-    left = edition.questions
+    done = 0
     planned: list[PlannedTopic] = []
     known = _known(edition, scenario)
-    while left:
+    is_tray = scenario == "incomplete"
+    pool = 1 if is_tray else edition.pool[SCENARIOS[scenario].aspect]
+    while done < edition.questions:
         index = len(planned)
         named = known.pop() if known else None
-        key = f"{edition.seed}/{scenario}/{index}"
-        about = make_topic(scenario, key, known=named, turn=index)
-        pool = edition.pool[SCENARIOS[scenario].aspect] if scenario != "incomplete" else 1
-        count = min(left, 1 if index % 3 == 2 or scenario == "incomplete" else 2)
-        done = edition.questions - left
+        about = make_topic(scenario, f"{edition.seed}/{scenario}/{index}", known=named, turn=index)
+        count = 1 if is_tray or index % 3 == 2 else 2
+        count = min(edition.questions - done, count)
         questions = tuple(_question(about, done + i, i, pool) for i in range(count))
         planned.append(PlannedTopic(index, about, pool, questions))
-        left -= count
+        done += count
     return planned
 
 
@@ -353,17 +351,16 @@ def _known(edition: MragBenchEdition, scenario: str) -> list[tuple[str, int]]:
     """The known species whose names are asked, each once: for a quarter of the questions."""
     every = nameable_species(scenario)
     wanted = round(edition.questions * NAMED_SHARE / QUESTIONS_A_TOPIC)
-    order = stream(edition.seed, scenario, "known").permutation(len(every))
-    return [every[i] for i in order[:wanted]]
+    return shuffled(every, stream(edition.seed, scenario, "known"))[:wanted]
 
 
 def _question(about: Topic, number: int, turn: int, pool: int) -> PlannedQuestion:
     rng = stream(about.key, "question", turn)
-    asked = about.questions()
-    question = asked[(turn + int(stream(about.key).integers(2))) % len(asked)]
-    options = [str(each) for each in rng.choice(question.others, size=3, replace=False)]
+    asks = about.asks[(turn + int(stream(about.key).integers(2))) % len(about.asks)]
+    question = about.question(asks)
+    options = rng.choice(question.others, size=3, replace=False).tolist()
     place = int(rng.integers(4))
     options.insert(place, question.answer)
-    examples = tuple(int(i) for i in rng.permutation(pool)[:N_EXAMPLES])
+    examples = rng.permutation(pool)[:N_EXAMPLES].tolist()
     name = f"{about.key}/query/{turn}"
-    return PlannedQuestion(number, question, tuple(options), "ABCD"[place], examples, name)
+    return PlannedQuestion(number, question, options, "ABCD"[place], examples, name)

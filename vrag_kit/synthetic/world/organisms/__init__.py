@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vrag_kit.synthetic.world.organisms import animals, plants
+from vrag_kit.synthetic.world.organisms import bodies
 from vrag_kit.synthetic.world.shapes import Shape
 from vrag_kit.synthetic.world.traits import Species
 
@@ -65,7 +65,7 @@ _MOTH = OrganismKind(
         ),
     ),
     turn=np.pi,
-    draw=animals.draw_moth,
+    draw=bodies.draw_moth,
 )
 _BIRD = OrganismKind(
     name="bird",
@@ -81,7 +81,7 @@ _BIRD = OrganismKind(
         ),
     ),
     turn=0.35,
-    draw=animals.draw_bird,
+    draw=bodies.draw_bird,
 )
 _WIND = "which show only when the wind turns the leaves"
 _LEAF_UNDERSIDES = HiddenPart("undersides of the leaves", "windblown", _WIND)
@@ -99,7 +99,7 @@ _FLOWER = OrganismKind(
         _LEAF_UNDERSIDES,
     ),
     turn=0.5,
-    draw=plants.draw_flower,
+    draw=bodies.draw_flower,
 )
 _MUSHROOM = OrganismKind(
     name="mushroom",
@@ -113,7 +113,7 @@ _MUSHROOM = OrganismKind(
         HiddenPart("flesh", "cut", "which shows only when the cap is cut open"),
     ),
     turn=0.4,
-    draw=plants.draw_mushroom,
+    draw=bodies.draw_mushroom,
 )
 _FISH = OrganismKind(
     name="fish",
@@ -129,7 +129,7 @@ _FISH = OrganismKind(
         ),
     ),
     turn=0.5,
-    draw=animals.draw_fish,
+    draw=bodies.draw_fish,
 )
 _LIZARD = OrganismKind(
     name="lizard",
@@ -143,7 +143,7 @@ _LIZARD = OrganismKind(
         HiddenPart("belly", "below", "which can be seen only from below"),
     ),
     turn=np.pi / 4,
-    draw=animals.draw_lizard,
+    draw=bodies.draw_lizard,
 )
 _KINDS = (_MOTH, _BIRD, _FLOWER, _MUSHROOM, _FISH, _LIZARD)
 KINDS: dict[str, OrganismKind] = {kind.name: kind for kind in _KINDS}

@@ -1,23 +1,35 @@
-"""Moths: forewings cover the hindwings at rest; the underside shows when the wings close upright.
+"""How organisms are drawn, as shapes from back to front that span about 1.
+
+Moths: forewings cover the hindwings at rest; the underside shows when the wings close upright.
 Birds: the inside of the bill shows when it gapes, the undersides of the wings when they are raised.
 Fish: the dorsal fin is folded down until raised; the inside of the mouth shows when it opens.
 Lizards: the throat fan shows in display, the belly from below.
+Flowers: stamen tips show when the flower opens toward you, the undersides of the leaves in wind.
+Mushrooms: gills show from below, the flesh when the cap is cut in half.
+
+Young organisms, a caterpillar, a chick in its nest, a bud, a button, fry and a hatchling, show a
+pale hint of the grown one's outer color, and none of its pattern.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from vrag_kit.synthetic.world.shapes import (
+    Color,
     Points,
     Shape,
     darker,
+    direction,
     disc,
     ellipse,
     lighter,
     mirrored,
     moved,
     polygon,
+    rgb,
     rotation,
     shaded,
     shrink_toward,
@@ -247,3 +259,233 @@ def draw_lizard(species: Species, pose: str, openness: float) -> list[Shape]:
     if pose in ("above", "below"):
         return _flat(species, openness if pose == "below" else None)
     return _side(species, openness if pose == "display" else 0.0)
+
+
+_STEM = (88, 128, 58)
+
+
+def _leaves(species: Species, turned: float) -> list[Shape]:
+    shapes: list[Shape] = []
+    for side, y in ((-1, 0.2), (1, 0.3)):
+        upper = [(0.0, y + 0.05), (side * 0.14, y - 0.13), (side * 0.36, y - 0.12)]
+        leaf = smooth([*upper, (side * 0.42, y - 0.03), (side * 0.2, y + 0.08)])
+        shapes += shaded(leaf, _STEM)
+        if turned > 0.02:
+            upper = [(side * 0.16, y - 0.12 * turned), (side * 0.38, y + 0.02 - 0.15 * turned)]
+            lower = [(side * 0.42, y), (side * 0.22, y + 0.12)]
+            tip = smooth([(side * 0.03, y + 0.05), *upper, *lower])
+            anchor = (side * 0.23, y + 0.02 - 0.05 * turned)
+            shapes += draw_part(species, "undersides of the leaves", tip, anchor)
+        vein = np.array([(0, y + 0.04), (side * 0.38, y - 0.055), (0, y + 0.06)])
+        shapes.append(Shape(vein, darker(_STEM, 0.7)))
+    return shapes
+
+
+def _bell(species: Species) -> list[Shape]:
+    width = 0.17 + 0.06 * species.build[0]
+    shapes = shaded(smooth(polygon("-0.06 0.02, 0.06 0.02, 0.05 -0.06, -0.05 -0.06")), _STEM)
+    for lean in (-0.7, 0.7, 0.0):
+        x = lean * width
+        rim = [(x - 0.14, -0.2), (x - 0.06, -0.4), (x + 0.06, -0.4), (x + 0.14, -0.2)]
+        petal = smooth([(-0.05, -0.02), *rim, (0.05, -0.02)])
+        shapes += draw_part(species, "", petal, (x * 0.8, -0.22))
+    return shapes
+
+
+def _open(species: Species, openness: float) -> list[Shape]:
+    shapes: list[Shape] = []
+    petals = 5 + int(species.build[1] * 2.99)
+    spread = 0.55 + 0.45 * openness
+    for turn in np.linspace(0, 2 * np.pi, petals, endpoint=False) + 0.3:
+        x, y = 0.2 * direction(turn) * spread + (0, -0.12)
+        shapes += draw_part(species, "", ellipse(x, y, 0.17, 0.11, turn), (x, y))
+    heart = 0.11 * max(0.0, openness - 0.1)
+    if not heart:
+        return shapes
+    shapes += shaded(ellipse(0, -0.12, 0.05 + heart * 0.8, 0.05 + heart * 0.8), (196, 178, 84))
+    grown = 0.3 + 0.7 * openness
+    for turn in np.linspace(0, 2 * np.pi, 8, endpoint=False):
+        x, y = 1.35 * heart * direction(turn) + (0, -0.12)
+        tip = ellipse(x, y, 0.048 * grown, 0.036 * grown, turn, n=14)
+        shapes += draw_part(species, "stamen tips", tip, (x, y))
+    return shapes
+
+
+def draw_flower(species: Species, pose: str, openness: float) -> list[Shape]:
+    """A flower on its stem: from the side, or open toward the observer."""
+    stem = Shape(polygon("-0.014 0.0, 0.014 0.0, 0.024 0.55, -0.012 0.55"), darker(_STEM, 0.85))
+    leaves = _leaves(species, openness if pose == "windblown" else 0.0)
+    head = _open(species, openness) if pose == "facing" else _bell(species)
+    return [stem, *leaves, *head]
+
+
+_STALK = (224, 208, 178)
+
+
+def _stalk(top: float) -> list[Shape]:
+    foot = [(0.075, 0.3), (0.12, 0.46), (-0.12, 0.46), (-0.075, 0.3)]
+    return shaded(smooth([(-0.07, top), (0.07, top), *foot]), _STALK)
+
+
+def _dome(species: Species) -> Points:
+    height = 0.26 + 0.14 * species.build[0]
+    left = [(-0.42, 0.02), (-0.38, -height * 0.7), (-0.16, -height)]
+    right = [(0.16, -height), (0.38, -height * 0.7), (0.42, 0.02)]
+    return smooth([*left, *right, (0.2, 0.07), (-0.2, 0.07)])
+
+
+def _from_below(species: Species, openness: float) -> list[Shape]:
+    tilt = 0.03 + 0.25 * openness
+    dome = _dome(species) * (1.0, 1.0 - 0.45 * openness)
+    shapes = draw_part(species, "", dome, (0.0, -0.1))
+    shapes += draw_part(species, "gills", ellipse(0, 0.02, 0.39, tilt), (0.0, 0.02))
+    crease = darker(COLORS[species.hidden["gills"].color], 0.8)
+    for turn in np.linspace(0, 2 * np.pi, 26, endpoint=False):
+        x = 0.385 * np.cos(turn)
+        y = 0.02 + 0.97 * tilt * np.sin(turn)
+        gill = np.array([(0.0, 0.02), (x - 0.006, y), (x + 0.006, y)])
+        shapes.append(Shape(gill, crease, "gills", alpha=150))
+    return [*shapes, *_stalk(0.03)]
+
+
+def _cut(species: Species, openness: float) -> list[Shape]:
+    dome = _dome(species)
+    shapes = [*_stalk(0.0), *draw_part(species, "", dome, (0.0, -0.1))]
+    face = shrink_toward(dome, (0.12 * (1 - openness) + 0.02, -0.1), 0.2 + 0.66 * openness)
+    shapes.append(Shape(shrink_toward(face, face.mean(axis=0), 1.06), lighter(_STALK, 0.3)))
+    shapes += draw_part(species, "flesh", face, (face[:, 0].mean(), face[:, 1].mean()))
+    if openness > 0.5:
+        stem = smooth(polygon("-0.04 0.06, 0.04 0.06, 0.05 0.42, -0.05 0.42"), 1)
+        shapes += draw_part(species, "flesh", stem, (0.0, 0.24))
+    return shapes
+
+
+def draw_mushroom(species: Species, pose: str, openness: float) -> list[Shape]:
+    """A mushroom from the side, from below, or cut in half."""
+    if pose == "from below":
+        return _from_below(species, openness)
+    if pose == "cut":
+        return _cut(species, openness)
+    shade = Shape(ellipse(0, 0.05, 0.34, 0.045), darker(_STALK, 0.45))
+    return [*_stalk(0.0), shade, *draw_part(species, "", _dome(species), (0.0, -0.1))]
+
+
+_DOWN = (176, 164, 142)
+_GREEN = (104, 140, 66)
+
+
+def hint(species: Species) -> Color:
+    """The grown one's outer color, washed out."""
+    return rgb(0.6 * own + 0.4 * down for own, down in zip(species.coat, _DOWN, strict=True))
+
+
+def caterpillar(species: Species) -> list[Shape]:
+    """A row of round segments on a twig."""
+    color = hint(species)
+    leaf = smooth(polygon("0.1 0.1, 0.2 -0.32, 0.42 -0.36, 0.36 -0.05"))
+    twig = smooth(polygon("-0.52 0.18, 0.52 0.06, 0.52 0.11, -0.52 0.24"), 1)
+    shapes = [Shape(leaf, _GREEN), Shape(twig, (92, 72, 48))]
+    for step in range(8):
+        x = -0.36 + 0.09 * step
+        y = 0.05 - 0.09 * np.sin(step / 7 * np.pi) - 0.02 * step / 7
+        shapes.append(Shape(ellipse(x, y + 0.1, 0.018, 0.04, n=8), darker(color, 0.5)))
+        shapes += shaded(ellipse(x, y, 0.075, 0.09), color)
+    shapes += shaded(ellipse(0.36, -0.01, 0.085, 0.085), darker(color, 0.55))
+    return [*shapes, Shape(ellipse(0.4, -0.03, 0.02, 0.024, n=10), (240, 236, 220))]
+
+
+def chick(species: Species) -> list[Shape]:
+    """A downy ball with a wide bill, in a nest."""
+    color = hint(species)
+    shapes: list[Shape] = []
+    tuft = polygon("0.05 0.0, 0.31 0.02, 0.05 0.05") - (0.0, 0.02)
+    for turn in np.linspace(0, 2 * np.pi, 26, endpoint=False):
+        shapes.append(Shape(tuft @ rotation(turn).T, lighter(color, 0.2)))
+    shapes += shaded(ellipse(0, 0, 0.25, 0.25), color)
+    shapes += shaded(ellipse(0.02, -0.24, 0.17, 0.16), color)
+    shapes.append(Shape(polygon("0.12 -0.26, 0.3 -0.36, 0.2 -0.24, 0.3 -0.14"), (236, 178, 60)))
+    for x in (-0.04, 0.1):
+        shapes.append(disc(x, -0.3, 0.035, (20, 18, 20)))
+        shapes.append(disc(x + 0.01, -0.31, 0.01, (250, 250, 250), 6))
+    nest = smooth(polygon("-0.44 0.12, 0.44 0.12, 0.34 0.42, -0.34 0.42"))
+    shapes.append(Shape(nest, (112, 84, 52)))
+    for row in range(7):
+        y = 0.15 + 0.035 * row
+        straw = [(-0.42 + 0.012 * row, y), (0.4 - 0.012 * row, y + 0.05), (0.4, y + 0.062)]
+        shapes.append(Shape(np.array(straw), (152, 122, 78) if row % 2 else (84, 60, 36)))
+    return shapes
+
+
+def bud(species: Species) -> list[Shape]:
+    """A closed green bud; the tip shows a little of the petals."""
+    stem = polygon("-0.014 0, 0.014 0, 0.022 0.55, -0.01 0.55")
+    petals = polygon("-0.1 -0.1, 0.0 -0.46, 0.1 -0.1, 0.0 0.0")
+    shapes = [Shape(stem, darker(_GREEN, 0.8))]
+    shapes += _on_both_sides(polygon("0.0 0.42, 0.2 0.18, 0.32 0.12, 0.2 0.34"))
+    shapes += shaded(smooth(petals), hint(species))
+    shapes += _on_both_sides(polygon("0.0 0.06, 0.2 -0.06, 0.1 -0.34, 0.0 -0.12"))
+    sepal = polygon("0 0.07, -0.08 -0.05, 0 -0.3, 0.08 -0.05")
+    return [*shapes, *shaded(smooth(sepal), _GREEN)]
+
+
+def _on_both_sides(leaf: Points) -> list[Shape]:
+    left = shaded(smooth(leaf * (-1, 1)), _GREEN)
+    return [*left, *shaded(smooth(leaf), _GREEN)]
+
+
+def button(species: Species) -> list[Shape]:
+    """An egg that breaks the ground, with the cap just coming through."""
+    ground = smooth(polygon("-0.5 0.32, -0.2 0.24, 0.2 0.24, 0.5 0.32, 0.4 0.5, -0.4 0.5"))
+    cap = smooth(polygon("-0.15 -0.1, -0.1 -0.23, 0.1 -0.23, 0.15 -0.1, 0.05 -0.06, -0.05 -0.06"))
+    crack = polygon("-0.17 -0.08, -0.08 -0.02, -0.02 -0.08, 0.06 -0.01, 0.17 -0.08, 0.06 -0.04")
+    return [
+        *shaded(ellipse(0, 0.06, 0.22, 0.28), (228, 218, 196)),
+        *shaded(cap, hint(species)),
+        Shape(crack, (150, 134, 104)),
+        *shaded(ellipse(0.33, 0.24, 0.09, 0.11), (222, 212, 190)),
+        Shape(ground, (84, 66, 46)),
+    ]
+
+
+def fry(species: Species) -> list[Shape]:
+    """A glassy little fish with large eyes and a yolk sac."""
+    color = lighter(hint(species), 0.15)
+    tail = smooth(polygon("-0.2 0.0, -0.46 -0.07, -0.42 0.0, -0.46 0.07"), 1)
+    body = smooth(polygon("-0.3 0.0, 0.0 -0.09, 0.26 -0.13, 0.4 0.0, 0.26 0.11, 0.0 0.07"))
+    spine = polygon("-0.3 -0.004, 0.24 -0.02, 0.24 0.0, -0.3 0.008")
+    shapes = [Shape(tail, color, alpha=170)]
+    shapes += shaded(ellipse(0.14, 0.13, 0.13, 0.1), (232, 168, 74))
+    shapes += [Shape(body, color, alpha=235), Shape(spine, darker(color, 0.6))]
+    shapes.append(disc(0.27, -0.03, 0.085, (240, 240, 230), 22))
+    shapes.append(disc(0.28, -0.03, 0.058, (20, 20, 24), 22))
+    shapes.append(disc(0.3, -0.05, 0.016, (250, 250, 250), 8))
+    return shapes
+
+
+def hatchling(species: Species) -> list[Shape]:
+    """A head with large eyes that comes out of a broken egg."""
+    color = hint(species)
+    back = smooth(polygon("-0.3 0.1, -0.22 -0.22, 0.1 -0.3, 0.24 0.0, 0.2 0.34, -0.2 0.36"))
+    neck = smooth(polygon("-0.08 0.16, -0.02 -0.1, 0.14 -0.14, 0.14 0.16"))
+    head = smooth(polygon("-0.06 -0.12, 0.06 -0.34, 0.28 -0.34, 0.44 -0.2, 0.3 -0.08, 0.08 -0.04"))
+    shell = polygon(
+        "-0.31 0.08, -0.2 0.0, -0.12 0.1, -0.02 0.0, 0.08 0.1, 0.17 0.01, 0.27 0.1, 0.22 0.3,"
+        " 0.1 0.41, -0.14 0.41, -0.27 0.29"
+    )
+    arm = smooth(polygon("0.1 0.06, 0.26 0.02, 0.36 0.12, 0.3 0.14, 0.16 0.12"), 1)
+    shapes = [Shape(back, (204, 196, 178)), *shaded(neck, color), *shaded(head, color)]
+    shapes.append(disc(0.18, -0.24, 0.06, (240, 214, 110), 22))
+    shapes.append(Shape(ellipse(0.19, -0.24, 0.03, 0.044), (16, 16, 16)))
+    shapes.append(Shape(shell, (236, 230, 214)))
+    return [*shapes, *shaded(arm, darker(color, 0.8))]
+
+
+YOUNG: dict[str, Callable[[Species], list[Shape]]] = {
+    "moth": caterpillar,
+    "bird": chick,
+    "flower": bud,
+    "mushroom": button,
+    "fish": fry,
+    "lizard": hatchling,
+}
+"""Kind of organism → shapes of a young one, from back to front, spanning about 1."""
