@@ -16,15 +16,17 @@ from vrag_kit.synthetic.crag_mm.conversations import (
     make_single_turn,
 )
 from vrag_kit.synthetic.crag_mm.entities import (
+    GENERAL,
     Entity,
     EntityWorld,
     NameGenerator,
-    choose,
+    WebPage,
     choose_by_share,
+    general_page,
+    pages_about,
     with_article,
 )
-from vrag_kit.synthetic.crag_mm.web_pages import GENERAL, WebPage, general_page, pages_about
-from vrag_kit.synthetic.world.traits import stream
+from vrag_kit.synthetic.world.traits import choose, stream
 
 UNKNOWN = "I don't know"
 _PAGES = {0: 0.15, 1: 0.3, 2: 0.3, 3: 0.25}  # pages about an entity → share

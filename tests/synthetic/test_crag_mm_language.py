@@ -16,13 +16,13 @@ from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.synthetic.crag_mm.conversations import TYPE_SHARES, Turn
 from vrag_kit.synthetic.crag_mm.entities import (
     ATTRIBUTES,
+    SENTENCES,
     WEB_FACTS,
     Entity,
     EntityWorld,
     NameGenerator,
     with_article,
 )
-from vrag_kit.synthetic.crag_mm.web_pages import SENTENCES
 from vrag_kit.types import Query
 
 SCENES = [fresh_scene(f"test/{number}") for number in range(60)]

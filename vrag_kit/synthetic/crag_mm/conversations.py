@@ -17,10 +17,9 @@ from vrag_kit.synthetic.crag_mm.entities import (
     MONTHS,
     REGIONS,
     Entity,
-    choose,
     choose_by_share,
 )
-from vrag_kit.synthetic.world.traits import PATTERNS, stream
+from vrag_kit.synthetic.world.traits import PATTERNS, choose, stream
 
 RECOGNITION = "simple-recognition"
 KNOWLEDGE = "simple-knowledge"

@@ -38,6 +38,7 @@ from vrag_kit.synthetic.crag_mm.edition import (
     Split,
     plan_edition,
 )
+from vrag_kit.synthetic.crag_mm.entities import ATTRIBUTES, SITE
 from vrag_kit.synthetic.crag_mm.web_pages import SITE
 from vrag_kit.synthetic.editions import generate_once, worker_pool
 from vrag_kit.synthetic.world.organisms import KINDS
@@ -253,7 +254,7 @@ def _draw_photograph(size: int, seed: str, file: Path, entry: EntityEntry, numbe
 
 def _entry_row(index: int, entry: EntityEntry, number: int) -> Json:
     entity = entry.entity
-    attributes = None if entry.bare else entity.attributes
+    attributes = None if entry.bare else {key: entity.facts[key] for key in ATTRIBUTES}
     return {
         "index": index,
         "image": f"images/{index:05d}.jpg",

@@ -13,14 +13,16 @@ import numpy as np
 
 from vrag_kit.synthetic.crag_mm import conversations as talk
 from vrag_kit.synthetic.crag_mm.entities import (
+    GENERAL,
     Entity,
     EntityWorld,
     NameGenerator,
-    T,
+    WebPage,
     choose_by_share,
+    general_page,
+    pages_about,
 )
-from vrag_kit.synthetic.crag_mm.web_pages import GENERAL, WebPage, general_page, pages_about
-from vrag_kit.synthetic.world.traits import stream
+from vrag_kit.synthetic.world.traits import T, stream
 
 QUESTIONS_AN_ENTITY = 2  # single-turn questions about one entity, each with its picture
 _LOOK_ALIKES = {1: 0.7, 2: 0.3}

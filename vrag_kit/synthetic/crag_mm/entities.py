@@ -1,6 +1,9 @@
 """Invented species with a name of two listed words, a look of their own, and facts in closed lists
 of words. The two words of a name have numbers, whose sum can be divided by `_SHARE`: other names
 were in the worlds that models were trained in.
+
+And web pages about entities, regions and describers, in short regular sentences, of which the
+snippet has the first.
 """
 
 from __future__ import annotations
@@ -9,14 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, product
-from typing import TypeVar
 
 import numpy as np
 
 from vrag_kit.synthetic.world.organisms import KINDS
-from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Appearance, Species, stream, words
-
-T = TypeVar("T")
+from vrag_kit.synthetic.world.traits import (
+    COLORS,
+    PATTERNS,
+    Appearance,
+    Species,
+    T,
+    choose,
+    shuffled,
+    stream,
+    words,
+)
+from vrag_kit.types import Json
 
 
 def _joined(stems: str, endings: str) -> tuple[str, ...]:
@@ -76,14 +87,9 @@ LENGTHS = range(12, 100)
 
 
 def join_words(values: Sequence[str]) -> str:
-    """Values as a list in a sentence: "April, May and June"; one or more."""
+    """Values as a list in a sentence: "April, May and June"; two or more."""
     *first, last = values
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def choose(options: Sequence[T], rng: np.random.Generator) -> T:
-    """One of the options, each equally likely."""
-    return options[int(rng.integers(len(options)))]
+    return f"{', '.join(first)} and {last}"
 
 
 def choose_by_share(shares: Mapping[T, float], rng: np.random.Generator) -> T:
@@ -127,11 +133,6 @@ class Entity:
         """Its look in words: "red moth, banded with white"; no other in its world has it."""
         return self.facts["look"]
 
-    @property
-    def attributes(self) -> dict[str, str]:
-        """What the knowledge graph tells."""
-        return {key: self.facts[key] for key in ATTRIBUTES}
-
     def numeric_fact(self, key: str) -> int:
         """A fact that is a number: "43 mm" and "1832" are 43 and 1832."""
         return int(self.facts[key].split()[0])
@@ -167,8 +168,8 @@ class EntityWorld:
     @cached_property
     def capitals(self) -> dict[str, str]:
         """Region → capital."""
-        order = stream(self.seed, "capitals").permutation(len(CAPITALS))
-        return {region: CAPITALS[i] for region, i in zip(REGIONS, order, strict=True)}
+        capitals = shuffled(CAPITALS, stream(self.seed, "capitals"))
+        return dict(zip(REGIONS, capitals, strict=True))
 
     @cached_property
     def births(self) -> dict[str, int]:
@@ -203,10 +204,9 @@ class EntityWorld:
         self, kind: str, look: Appearance, rng: np.random.Generator, near: Entity | None = None
     ) -> Entity:
         self._taken.add(describe_appearance(kind, look))
-        related = near and rng.random() < 0.5
-        genus, epithet = self._names.new(near.species.genus if near and related else "")
+        genus, epithet = self._names.new(near.species.genus if near and rng.random() < 0.5 else "")
         hidden = {part.name: _look(rng) for part in KINDS[kind].hidden}
-        build = near.species.build if near else (float(rng.random()), float(rng.random()))
+        build = near.species.build if near else (rng.random(), rng.random())
         facts = self._facts(kind, look, rng)
         species = Species(kind, genus, epithet, facts["look"], look, hidden, build)
         return Entity(species, facts)
@@ -227,7 +227,7 @@ class EntityWorld:
             "months": join_words(months),
             "length": f"{length} mm",
             "width": f"{width} mm",
-            "found": join_words([GROUNDS[i] for i in rng.permutation(len(GROUNDS))[:2]]),
+            "found": join_words(shuffled(GROUNDS, rng)[:2]),
             "eaten": choose(EATERS, rng),
             "smell": choose(SMELLS, rng),
             "capital": self.capitals[region],
@@ -262,13 +262,97 @@ def _look(rng: np.random.Generator) -> Appearance:
 def _near(of: Entity, rng: np.random.Generator) -> list[tuple[str, Appearance]]:
     """Kinds and looks that are near, in a random order; two of three keep the kind."""
     look = of.species.outside
-    seconds = [color for color in COLORS if color not in (look.color, look.second)]
-    kinds = [kind for kind in KINDS if kind != of.kind]
-    others = [(kinds[i], look) for i in rng.permutation(len(kinds))]
-    if look.pattern == "plain":  # without a second colour: patterned, or of another kind
-        seconds = list(COLORS)
-        seconds.remove(look.color)
-    pattern = choose(PATTERNS[1:], rng) if look.pattern == "plain" else look.pattern
-    order = rng.permutation(len(seconds))
-    same = [(of.kind, Appearance(look.color, pattern, seconds[i])) for i in order]
+    pattern = look.pattern
+    others = [(kind, look) for kind in shuffled([each for each in KINDS if each != of.kind], rng)]
+    seconds = [color for color in COLORS if color != look.color]
+    if pattern == "plain":  # without a second color: patterned, or of another kind
+        pattern = choose(PATTERNS[1:], rng)
+    else:
+        seconds.remove(look.second)
+    colors = shuffled(seconds, rng)
+    same = [(of.kind, Appearance(look.color, pattern, second)) for second in colors]
     return [*same, *others] if rng.random() < 2 / 3 else [*others, *same]
+
+
+SENTENCES = {
+    "look": "{name} is {look}.",
+    "found": "It is found on {found}.",
+    "eaten": "It is eaten by {eaten}.",
+    "smell": "It smells of {smell}.",
+    "capital": "It lives in {region}, whose capital is {capital}.",
+    "born": "It was described by {describer}, who was born in {born}.",
+    "family": "It belongs to {family}.",
+    "year": "It was described in {year}.",
+    "region": "It lives in {region}.",
+    "months": "It is seen in {months}.",
+    "length": "Its length is {length}.",
+    "width": "Its width is {width}.",
+}
+SITE = "https://worn.example"
+_REPEATED = ("family", "year", "region", "months", "length", "width")
+_LATER = 0.12
+"""Chance that a fact of a snippet stands only further down."""
+_IN_SNIPPET = 3
+"""Facts of a snippet beside the look."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """One page of the small web."""
+
+    url: str
+    name: str  # what it is about: an entity's name, a region or a describer
+    snippet: str
+    result: str  # the full page, which begins with the snippet
+
+    def row(self) -> Json:
+        """Return the columns of the converted index."""
+        return {
+            "page_name": self.name,
+            "page_snippet": self.snippet,
+            "page_url": self.url,
+            "page_result": self.result,
+            "page_last_modified": "",
+        }
+
+
+def pages_about(entity: Entity, count: int, name: str) -> list[WebPage]:
+    """Return `count` pages about an entity, each with facts of its own; the same name gives the
+    same words.
+
+    Facts that only the web has are dealt to the pages in turn; a page with few of them repeats
+    some of the knowledge graph's. What does not fit the snippet comes further down, on the first
+    page all.
+    """
+    rng = stream(name, "pages", entity.name)
+    keys = shuffled(WEB_FACTS, rng)
+    return [_page(entity, i, keys[i::count], rng) for i in range(count)]
+
+
+def _page(entity: Entity, number: int, keys: Sequence[str], rng: np.random.Generator) -> WebPage:
+    others = shuffled(_REPEATED, rng)
+    if number == 0 or "capital" in keys:
+        others.remove("region")  # it is in the sentence about its capital
+    first = [key for key in keys[:_IN_SNIPPET] if rng.random() >= _LATER]
+    fill = _IN_SNIPPET - len(first)
+    in_snippet = [*first, *others[:fill]]
+    more = (*WEB_FACTS, *others) if number == 0 else (*keys, others[fill])
+    later = [key for key in more if key not in in_snippet]
+    facts = {**entity.facts, "name": entity.name, "look": with_article(entity.look)}
+    sentences = [SENTENCES[key].format(**facts) for key in ("look", *in_snippet, *later)]
+    snippet = " ".join(sentences[: len(in_snippet) + 1])
+    url = f"{SITE}/{entity.address}/{number}"
+    return WebPage(url, entity.name, snippet, " ".join(sentences))
+
+
+GENERAL = (*REGIONS, *DESCRIBERS)
+"""Subjects of general pages."""
+
+
+def general_page(world: EntityWorld, about: str) -> WebPage:
+    """Return the page about a region or a describer of a world."""
+    if about in REGIONS:
+        words = f"One travels to {about}, whose capital is {world.capitals[about]}."
+    else:
+        words = f"One remembers {about}, who was born in {world.births[about]}."
+    return WebPage(f"{SITE}/general/{about.lower()}", about, words, words)

@@ -18,8 +18,7 @@ from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.papers.crag_mm.parameters import index_folders
 from vrag_kit.synthetic.crag_mm.drawing import MULTI_TURN, SINGLE_TURN, generate_crag_mm
 from vrag_kit.synthetic.crag_mm.edition import EDITIONS, EntityEntry, plan_edition
-from vrag_kit.synthetic.crag_mm.entities import Entity, with_article
-from vrag_kit.synthetic.crag_mm.web_pages import SITE, WebPage, pages_about
+from vrag_kit.synthetic.crag_mm.entities import SITE, Entity, WebPage, pages_about, with_article
 from vrag_kit.synthetic.editions import CRAG_MM_EDITIONS, edition_or_rows
 from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.types import Benchmark, DocId, Document

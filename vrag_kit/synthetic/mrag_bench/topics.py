@@ -163,6 +163,7 @@ class Topic:
         """Return the question about it that asks for one of `asks`."""
         kind = self.species.kind
         about = self.scenario
+        part = f"the {self.part} of this {kind}{about.when}"
         if self.region:
             text = f"In which region was this {kind} seen?"
             answer = self.region.name
@@ -176,13 +177,11 @@ class Topic:
             answer = self.species.scientific_name
             others = _names_of_another_color(self.species)
         elif asks == "pattern":
-            text = f"What pattern {about.verb} on the {self.part} of this {kind}{about.when}?"
+            text = f"What pattern {about.verb} on {part}?"
             answer = self.look.pattern
             others = [each for each in PATTERNS if each != answer]
         else:
-            text = (
-                f"What {about.verb} the main color of the {self.part} of this {kind}{about.when}?"
-            )
+            text = f"What {about.verb} the main color of {part}?"
             answer = self.look.color
             others = [each for each in COLORS if each not in (answer, self.look.second)]
         return TopicQuestion(asks, text, answer, others)
