@@ -128,7 +128,8 @@ def _clear(folder: Path, outputs: Sequence[str], begun: Json) -> None:
 
 
 def _refuse_in_dry_run(benchmark: str, edition: str, folder: Path) -> None:
-    current, place = current_dry_run(), display_path(folder)
+    current = current_dry_run()
+    place = display_path(folder)
     if current is None or not current.asks:
         return
     if edition == "full":
@@ -153,16 +154,15 @@ def edition_or_rows(
     Raises `VragError` for a name that can be none of these, and for `beside`, the value of another
     parameter, next to an edition, which has all data of its own; `parameter` begins the message.
     """
-    folder = project_path(f"data/{name}" if name in editions else name or "data")
+    if name in editions and beside:
+        raise VragError(
+            f"{beside!r} is named beside {name!r}, which has a corpus of its own, pictures and"
+            ' indexes of its own; expected "".'
+        )
     if name in editions:
-        if beside:
-            raise VragError(
-                f"{beside!r} is named beside {name!r}, which has a corpus of its own, pictures and"
-                ' indexes of its own; expected "".'
-            )
-        return generate(editions[name], folder), True
-    if name and folder.is_dir():
-        return folder, False
+        return generate(editions[name], project_path(f"data/{name}")), True
+    if name and project_path(name).is_dir():
+        return project_path(name), False
     if "/" in name:
         return name, False
     raise VragError(
@@ -177,12 +177,12 @@ def synthetic_mark(about: str | Mapping[str, Any] | Sequence[Any]) -> str:
     or a file or folder that comes with the kit (weights, labels, logs of annotators), else "".
     """
     several = isinstance(about, Sequence) and not isinstance(about, str)
+    shipped = Path(__file__).parent.resolve()
     for each in about if several else [about]:
         name = each.get("model") if isinstance(each, Mapping) else each
-        if not isinstance(name, str) or not name:
-            continue
-        ours = project_path(name).resolve().is_relative_to(Path(__file__).parent.resolve())
-        if ours or name in EVERY_EDITION:
+        if name in EVERY_EDITION:
+            return "synthetic data"
+        if isinstance(name, str) and name and project_path(name).resolve().is_relative_to(shipped):
             return "synthetic data"
     return ""
 

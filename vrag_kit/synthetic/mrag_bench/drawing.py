@@ -20,7 +20,6 @@ import io
 import shutil
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,7 +49,7 @@ from vrag_kit.synthetic.mrag_bench.topics import (
     plan_edition,
 )
 from vrag_kit.synthetic.rows import IMAGE, IMAGES, TEXT, image_cell, parquet_bytes, shards
-from vrag_kit.synthetic.world.traits import stream
+from vrag_kit.synthetic.world.traits import shuffled, stream
 from vrag_kit.types import Benchmark, Json
 from vrag_kit.workspace import path as project_path
 
@@ -100,7 +99,7 @@ class _DrawnTopic(NamedTuple):
 
     rows: Mapping[str, Json]  # name of a question → its row but for id and retrieved images
     query_files: Mapping[str, str]  # name of a question → the file of its query in the corpus
-    examples: tuple[str, ...]  # files in the corpus, of a question or not
+    examples: list[str]  # files in the corpus, of a question or not
     histograms: Mapping[str, np.ndarray]  # file in the corpus → colour histogram
 
 
@@ -117,8 +116,9 @@ def _draw_topic(edition: MragBenchEdition, corpus: Path, planned: PlannedTopic) 
         histograms[file] = _histogram(data)
         return file
 
-    shown = [topic.example_image(f"{topic.key}/gt/{i}", size) for i in range(planned.pool)]
-    pool = tuple(write(image, "gt", i) for i, image in enumerate(shown))
+    pool = []
+    for i in range(planned.pool):
+        pool.append(write(topic.example_image(f"{topic.key}/gt/{i}", size), "gt", i))
     for i, stray in enumerate(plan_distractors(edition, planned)):
         write(stray.example_image(f"{stray.key}/fp", size), "fp", i)
     rows, query_files = {}, {}
@@ -226,32 +226,36 @@ def _topic_rows(
 
     `retrieved_images` are the nearest by cosine of colour histograms, without the query's own.
     """
-    histograms = dict(chain.from_iterable(topic.histograms.items() for topic in topics))
-    planned: list[tuple[str, _DrawnTopic]] = []
+    histograms: dict[str, np.ndarray] = {}
+    questions: dict[str, Json] = {}
+    query_files: dict[str, str] = {}
     for topic in topics:
-        planned += [(name, topic) for name in topic.rows]
+        histograms |= topic.histograms
+        questions |= topic.rows
+        query_files |= topic.query_files
     files = sorted(histograms)
     table = np.stack([histograms[name] for name in files])
-    rows, ids = [], {}
-    for number, place in enumerate(stream(edition.seed, "rows").permutation(len(planned))):
-        name, topic = planned[place]
-        row = topic.rows[name]
+    order = shuffled([*questions], stream(edition.seed, "rows"))
+    ids = {name: str(number) for number, name in enumerate(order)}
+    rows = []
+    for name, row_id in ids.items():
+        row = questions[name]
         scores = table @ _histogram(row["image"]["bytes"])
-        scores[files.index(topic.query_files[name])] = -1.0
+        scores[files.index(query_files[name])] = -1.0
         nearest = np.argsort(-scores, kind="stable")[:_N_RETRIEVED]
         retrieved = [image_cell((corpus / files[i]).read_bytes()) for i in nearest]
-        rows.append({"id": str(number), **row, "retrieved_images": retrieved})
-        ids[name] = str(number)
+        rows.append({"id": row_id, **row, "retrieved_images": retrieved})
     return rows, ids
 
 
 def _labels_file(topics: Sequence[_DrawnTopic]) -> str:
     """A CSV with a class for each topic whose images' names do not tell it."""
-    lines = ["file,label"]
+    text = "file,label\n"
     for number, topic in enumerate(topics):
-        unnamed = [name for name in topic.examples if not class_of(name, {})]
-        lines += [f"{name},class-{number:04d}" for name in unnamed]
-    return "\n".join(lines) + "\n"
+        for name in topic.examples:
+            if not class_of(name, {}):
+                text += f"{name},class-{number:04d}\n"
+    return text
 
 
 def open_mrag_bench(

@@ -96,17 +96,24 @@ def open_ambiguous(
     `TRUTH` with what was left out as explanation), as in `detect_ambiguity`. With a share of 0 the
     data sets are as they are, without detections. See `make_ambiguous`.
     """
-    changed, rows = dict(suite), []
-    for name, benchmark in suite.items() if share else ():
+    columns = ["dataset", "detector", *paper.DETECTION]
+    if not share:
+        return dict(suite), pd.DataFrame(columns=columns)
+    changed, tables = {}, []
+    for name, benchmark in suite.items():
         changed[name], lacks = make_ambiguous(benchmark, share=share, seed=seed)
-        for query_id, what in lacks.items():
-            group = benchmark.groups[query_id]
-            rows.append((name, TRUTH, query_id, group, _status(what), what, ""))
-    return changed, pd.DataFrame(rows, columns=["dataset", "detector", *paper.DETECTION])
+        tables.append(_detections(benchmark, lacks).assign(dataset=name, detector=TRUTH))
+    return changed, pd.concat(tables, ignore_index=True)[columns]
 
 
-def _status(why: str) -> str:
-    return paper.AMBIGUOUS if why else paper.CLEAR
+def _detections(benchmark: Benchmark, reasons: Mapping[QueryId, str]) -> pd.DataFrame:
+    """Query → why it is ambiguous, "" for a clear one, as detections."""
+    groups = benchmark.groups
+    rows = []
+    for query_id, why in reasons.items():
+        status = paper.AMBIGUOUS if why else paper.CLEAR
+        rows.append((query_id, groups[query_id], status, why, ""))
+    return pd.DataFrame(rows, columns=paper.DETECTION)
 
 
 def detect_ambiguity(
@@ -130,12 +137,8 @@ def detect_ambiguity(
 
 
 def _detect_by_rule(benchmark: Benchmark) -> pd.DataFrame:
-    reasons = {query_id: detect_by_rule(query) for query_id, query in benchmark.queries.items()}
-    groups = benchmark.groups
-    rows = [
-        (query_id, groups[query_id], _status(why), why, "") for query_id, why in reasons.items()
-    ]
-    return pd.DataFrame(rows, columns=paper.DETECTION)
+    queries = benchmark.queries.items()
+    return _detections(benchmark, {query_id: detect_by_rule(query) for query_id, query in queries})
 
 
 def rewrite_questions(

@@ -90,23 +90,18 @@ def open_suite(
     edition or name, and as generating and loading do.
     """
     entries = suite if isinstance(suite, Mapping) else _entries(suite, in_words)
-    chosen = {*names, *in_words} if names else {*entries, *in_words}
+    chosen = {*(names or entries), *in_words}
     if unknown := sorted(chosen - set(entries)):
-        hint = did_you_mean(unknown[0], entries)
         raise VragError(
             f"the suite has no data set {unknown[0]!r}; expected some of"
-            f" {', '.join(entries)}.{hint}"
+            f" {', '.join(entries)}.{did_you_mean(unknown[0], entries)}"
         )
-    chosen_entries = {name: entry for name, entry in entries.items() if name in chosen}
-    if isinstance(suite, Mapping):
-        found = load_collection(chosen_entries)  # all that tells the answer is gold
-    else:
-        world = open_ground_truth(suite)
-        if MRAG_BENCH in chosen:
-            generate_mrag_bench(DRAWN_SUITE[suite], project_path(_sibling(suite, "-mrag-bench")))
-        found = load_collection(chosen_entries)
-        for name in chosen.intersection(DRAWN_HERE):
-            found[name] = world.without_leaking_distractors(found[name])
+    world = ground_truth_or_none(suite)
+    if world and MRAG_BENCH in chosen:
+        generate_mrag_bench(DRAWN_SUITE[str(suite)], project_path(entries[MRAG_BENCH]["rows"]))
+    found = load_collection({name: entry for name, entry in entries.items() if name in chosen})
+    for name in chosen.intersection(DRAWN_HERE) if world else ():
+        found[name] = world.without_leaking_distractors(found[name])
     return {name: captions_only(each) if name in in_words else each for name, each in found.items()}
 
 

@@ -124,11 +124,10 @@ def with_counterfactual_clues(contexts: Sequence[Context], benchmark: Benchmark)
     """The same contexts with each clue drawn again; ask them of the `counterfactual_benchmark`."""
     swapped = []
     for context in contexts:
-        clues = set(benchmark.relevant(context.query_id))
-        shown = [
-            counterfactual_id(doc_id, context.query_id) if doc_id in clues else doc_id
-            for doc_id in context.doc_ids
-        ]
+        shown = list(context.doc_ids)
+        for place, doc_id in enumerate(shown):
+            if doc_id in benchmark.relevant(context.query_id):
+                shown[place] = counterfactual_id(doc_id, context.query_id)
         swapped.append(replace(context, doc_ids=tuple(shown)))
     return swapped
 
@@ -202,6 +201,5 @@ def _clues_again(
     for doc_id in benchmark.relevant(query_id):
         name = counterfactual_id(doc_id, query_id)
         image = CounterfactualImage(f"drawn again: {name}", species, edition, doc_id)
-        metadata = benchmark.corpus[doc_id].metadata
-        again[doc_id] = Document(doc_id=name, image=image, metadata=metadata)
+        again[doc_id] = replace(benchmark.corpus[doc_id], doc_id=name, image=image)
     return again
