@@ -13,9 +13,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from conversation_data import make_conversations
+from conversation_process import LENGTHS, hold, start
 from strange_server import StrangeServer, good_words, text_in
-from talking_process import LENGTHS, hold, start
-from talks import make_talks
 
 
 class Watchful(StrangeServer):
@@ -48,7 +48,7 @@ class Watchful(StrangeServer):
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "calm").mkdir()
     (tmp_path / "stormy").mkdir()
-    make_talks(tmp_path, LENGTHS)
+    make_conversations(tmp_path, LENGTHS)
     return tmp_path
 
 

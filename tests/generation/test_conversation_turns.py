@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from conversation_data import contexts_of, make_conversations, question
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strange_server import StrangeServer, text_in
-from talks import contexts_of, make_talks, question
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from vrag_kit.config import Workspace
@@ -70,7 +70,7 @@ def bodies(server: StrangeServer) -> list[str]:
 def test_a_turn_is_told_its_own_answers_the_accepted_ones_or_nothing(
     server: StrangeServer, tmp_path: Path
 ) -> None:
-    talks = make_talks(tmp_path, {"a": 3}, alone=["s"])
+    talks = make_conversations(tmp_path, {"a": 3}, alone=["s"])
     said(server, ("a", 0, "say A car."), ("a", 1, "say Answer: blue"), ("a", 2, "say Old."))
     last = {}
     for history in ("generated", "reference", "none"):
@@ -101,7 +101,7 @@ def test_a_turn_is_told_its_own_answers_the_accepted_ones_or_nothing(
 def test_turns_come_in_order_whatever_the_order_of_contexts(
     server: StrangeServer, tmp_path: Path
 ) -> None:
-    talks = make_talks(tmp_path, {"a": 3, "b": 2, "c": 4})
+    talks = make_conversations(tmp_path, {"a": 3, "b": 2, "c": 4})
     contexts = contexts_of(talks)
     table = ask(server, talks, contexts[::-1], tmp_path, OWN)
     turns = [body.split("Query: turn ")[1][0] for body in bodies(server)]
@@ -126,7 +126,7 @@ def early(talks: Benchmark) -> ConversationConfig:
 
 def test_an_early_stop_saves_calls(server: StrangeServer, tmp_path: Path) -> None:
     plan = {"a": "RWWRR", "c": "MRMR", "d": "WWRR", "f": "RRMW"}
-    talks = make_talks(tmp_path, {talk: len(turns) for talk, turns in plan.items()})
+    talks = make_conversations(tmp_path, {talk: len(turns) for talk, turns in plan.items()})
     words = {"M": "say I don't know", "W": "say It is red."}
     said(
         server,
@@ -149,7 +149,7 @@ def test_an_early_stop_saves_calls(server: StrangeServer, tmp_path: Path) -> Non
 def test_a_forecast_counts_no_turn_after_a_stop_that_is_known(
     server: StrangeServer, tmp_path: Path
 ) -> None:
-    talks = make_talks(tmp_path, {"a": 5, "b": 2})
+    talks = make_conversations(tmp_path, {"a": 5, "b": 2})
     wrong = [(talk, turn, "say It is red.") for talk in "ab" for turn in range(5)]
     said(server, *wrong)
 
@@ -171,7 +171,7 @@ def test_a_forecast_counts_no_turn_after_a_stop_that_is_known(
 def test_what_the_judge_says_unreadably_stops_nothing_and_an_empty_answer_is_not_right(
     server: StrangeServer, tmp_path: Path
 ) -> None:
-    talks = make_talks(tmp_path, {"a": 3, "b": 4})
+    talks = make_conversations(tmp_path, {"a": 3, "b": 4})
     said(server, ("b", 0, "empty"), ("b", 1, "empty"))
     server.plans["Ground Truth"] = ["say Both CORRECT and WRONG, I think."]
     judge = load_truthfulness_judge(
@@ -212,7 +212,7 @@ def test_an_answer_is_cut_to_its_first_tokens_the_begin_token_among_them(
 def test_the_cut_text_is_the_answer_and_enters_the_history(
     server: StrangeServer, tmp_path: Path, tokenizer: str
 ) -> None:
-    talks = make_talks(tmp_path, {"a": 2, "b": 2, "c": 2})
+    talks = make_conversations(tmp_path, {"a": 2, "b": 2, "c": 2})
     said(server, ("a", 0, "say one two three four"), ("b", 0, "truncated"), ("c", 0, "say one two"))
     talk = ConversationConfig(prompts=PAPER, cut=TokenLimit(4, tokenizer))
     table = ask(server, talks, contexts_of(talks), tmp_path, talk).set_index("query_id")
@@ -237,7 +237,7 @@ def test_the_cut_text_is_the_answer_and_enters_the_history(
 def test_an_empty_answer_is_an_answer_and_a_failed_turn_ends_its_conversation_and_no_other(
     server: StrangeServer, tmp_path: Path
 ) -> None:
-    talks = make_talks(tmp_path, {"a": 3, "b": 3})
+    talks = make_conversations(tmp_path, {"a": 3, "b": 3})
     said(server, ("a", 1, "filtered"), ("b", 0, "say A car."), ("b", 1, "empty"))
     table = ask(server, talks, contexts_of(talks), tmp_path, OWN)
     assert table["status"].tolist() == ["ok", "refused", "skipped", "ok", "empty", "ok"]

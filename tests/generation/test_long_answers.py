@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from conversation_data import contexts_of, make_conversations
 from hypothesis import given
 from hypothesis import strategies as st
 from strange_server import StrangeServer
-from talks import contexts_of, make_talks
 
 from vrag_kit.config import Workspace
 from vrag_kit.generation import ask_models
@@ -55,7 +55,7 @@ def test_two_labelled_lines_give_a_short_and_a_long_answer(
 def test_both_answers_come_from_one_call_and_a_miss_is_a_failure_that_is_counted(
     server: StrangeServer, tmp_path: Path
 ) -> None:
-    benchmark = make_talks(tmp_path, {}, alone=["a", "b", "c"])
+    benchmark = make_conversations(tmp_path, {}, alone=["a", "b", "c"])
     server.plans = {
         "turn 0 of a?": ["say Short answer: red\nLong answer: It is red."],
         "turn 0 of b?": ["say It is blue."],
@@ -108,7 +108,7 @@ def test_replies_to_short_questions_are_joined_to_a_long_answer(
         "Where is e?": ["empty"],
         "c?": ["say x"],
     }
-    asked = in_parts(make_talks(tmp_path, {}, alone=[*"abcde"]))
+    asked = in_parts(make_conversations(tmp_path, {}, alone=[*"abcde"]))
     assert [each.query_id for each in asked.contexts[:3]] == ["a-0~1", "a-0~2", "a-0~3"]
     model = {"model": f"teller@{server.url}", "decoding": {"temperature": 0}}
     long = asked.ask([model], Workspace(answers_dir=tmp_path))
@@ -150,7 +150,7 @@ def test_two_labelled_lines_in_any_case_are_read_and_no_other_form(
 
 
 def test_parts_are_asked_about_the_same_documents(tmp_path: Path) -> None:
-    benchmark = make_talks(tmp_path, {"a": 2})
+    benchmark = make_conversations(tmp_path, {"a": 2})
     pools = {"a-0": ("x",), "a-1": ("y",)}
     labelled = replace(benchmark, qrels={"a-0": {"x": 1}}, pools=pools)
     questions = in_parts(labelled).questions

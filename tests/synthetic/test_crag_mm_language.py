@@ -1,4 +1,4 @@
-"""The worn Field Guide's language: entities with facts that agree everywhere, questions
+"""The language of the synthetic CRAG-MM: entities with facts that agree everywhere, questions
 whose answers follow from the facts that are shown, conversations that depend on what was
 said before.
 """
@@ -7,25 +7,62 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worn_scenes import UNKNOWN, chain, fresh_scene, steps
 
 from vrag_kit.judging import TruthfulnessRuleJudge
-from vrag_kit.synthetic.crag_mm.conversations import TYPE_SHARES, Turn
+from vrag_kit.synthetic.crag_mm.conversations import (
+    TYPE_SHARES,
+    Turn,
+    make_conversation,
+    make_single_turn,
+)
 from vrag_kit.synthetic.crag_mm.entities import (
     ATTRIBUTES,
+    GENERAL,
     SENTENCES,
     WEB_FACTS,
     Entity,
     EntityWorld,
     NameGenerator,
+    WebPage,
+    general_page,
+    pages_about,
     with_article,
 )
 from vrag_kit.types import Query
 
-SCENES = [fresh_scene(f"test/{number}") for number in range(60)]
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """An entity with an image, others, questions about it, and pages about all."""
+
+    pictured: Entity
+    look_alikes: tuple[Entity, ...]
+    others: list[Entity]
+    turns: tuple[Turn, ...]
+    pages: list[WebPage]
+
+
+def make_scene(name: str, length: int) -> Scene:
+    """The scene of that name, always the same; of one turn or a conversation of several."""
+    world = EntityWorld(name, NameGenerator(name))
+    pictured = world.new_entity()
+    others = [world.new_entity() for _ in range(8)]
+    look_alikes = tuple(filter(None, [world.new_confusable(pictured) for _ in range(2)]))
+    category = list(TYPE_SHARES)[len(name) % len(TYPE_SHARES)]
+    turns = (make_single_turn(pictured, look_alikes, name, category),)
+    if length > 1:
+        turns = make_conversation(pictured, look_alikes, name, length)
+    pages = [general_page(world, about) for about in GENERAL[::18]]
+    for number, entity in enumerate((pictured, *look_alikes, *others)):
+        pages += pages_about(entity, number % 4, name)
+    return Scene(pictured, look_alikes, others, turns, pages)
+
+
+SCENES = [make_scene(f"test/{number}", 1 + number % 6) for number in range(60)]
 TURNS = [turn for scene in SCENES for turn in scene.turns]
 
 
@@ -44,34 +81,27 @@ def test_in_a_world_names_and_looks_are_distinct_and_years_make_sense(number: in
         assert each.facts["capital"] == world.capitals[each.facts["region"]]
 
 
-def test_the_rule_judge_takes_a_chain_as_its_facts_deserve() -> None:
+def test_the_rule_judge_tells_answers_from_abstentions_and_from_what_is_true_of_another() -> None:
     judge = TruthfulnessRuleJudge()
     verdicts: Counter[tuple[str, float | None]] = Counter()
     for scene in SCENES:
-        for place, turn in enumerate(scene.turns):
-            query = Query(
-                query_id="q",
-                text=turn.question,
-                answers=(turn.reply.sentence,),
-                metadata={"reference_query": turn.search_query},
-            )
-            for said in (chain(turn), chain(turn, known=place % 3)):
-                sort = "unknown" if UNKNOWN in said else "told"
-                verdicts[sort, judge.verdict(query, said).score] += 1
-            other = next((each for each in scene.others if differs(turn, each)), None)
-            if other and turn.category != "simple-recognition":
-                reply = turn.ask.expected_answer(other)
-                wrong = f"{', '.join((turn.subject.name, *steps(turn.ask, other)))}: {reply.value}."
-                verdicts["another's", judge.verdict(query, wrong).score] += 1
-    assert set(verdicts) == {("told", 1.0), ("unknown", 0.0), ("another's", -1.0)}
-
-
-def differs(turn: Turn, other: Entity) -> bool:
-    return turn.ask.expected_answer(other).value != turn.reply.value
+        for turn in scene.turns:
+            name = turn.subject.name
+            metadata = {"reference_query": turn.search_query}
+            answers = (turn.reply.sentence,)
+            query = Query(query_id="q", text=turn.question, answers=answers, metadata=metadata)
+            said = {"right": f"{name}: {turn.reply.value}.", "none": f"{name}: I don't know."}
+            values = [turn.ask.expected_answer(other).value for other in scene.others]
+            wrong = next((value for value in values if value != turn.reply.value), None)
+            if wrong and turn.category != "simple-recognition":
+                said["another's"] = f"{name}: {wrong}."
+            for kind, answer in said.items():
+                verdicts[kind, judge.verdict(query, answer).score] += 1
+    assert set(verdicts) == {("right", 1.0), ("none", 0.0), ("another's", -1.0)}
 
 
 def test_every_type_occurs_and_the_short_answer_stands_in_the_sentence() -> None:
-    assert fresh_scene("test/0").turns == SCENES[0].turns != SCENES[1].turns
+    assert make_scene("test/1", 2).turns == SCENES[1].turns != SCENES[7].turns
     assert {turn.category for turn in TURNS} == set(TYPE_SHARES)
     assert 0.2 < sum(turn.needs_history for turn in TURNS) / len(TURNS) < 0.5
     for scene in SCENES:
@@ -81,15 +111,12 @@ def test_every_type_occurs_and_the_short_answer_stands_in_the_sentence() -> None
         assert turn.reply.value in ("yes", "no") or turn.reply.value in turn.reply.sentence
         alone = turn.subject is turn.pictured or turn.subject.name in turn.question
         assert turn.needs_history or alone
-    for category in TYPE_SHARES:
-        (turn,) = fresh_scene(f"single/{category}", length=1, category=category).turns
-        assert (turn.category, turn.needs_history) == (category, False)
 
 
 def test_pages_tell_once_what_is_true_and_snippets_are_their_beginnings() -> None:
     later = []
     for scene in SCENES:
-        entities = {each.name: each for each in scene.entities}
+        entities = {each.name: each for each in (scene.pictured, *scene.look_alikes, *scene.others)}
         for page in scene.pages:
             assert page.result.startswith(page.snippet)
             later.append(page.result != page.snippet)

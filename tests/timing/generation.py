@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from tests.own_way import prepared
+from tests.processor_prompts import prepared
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.config import Workspace
 from vrag_kit.generation import (

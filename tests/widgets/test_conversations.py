@@ -7,7 +7,7 @@ from html import unescape
 
 import pandas as pd
 import pytest
-from told_talks import MARKUP, told_talks, told_turns
+from judged_conversations import MARKUP, conversation_benchmark, judged_turns
 
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import conversations_page
@@ -17,8 +17,8 @@ Talks = tuple[Benchmark, pd.DataFrame]
 
 @pytest.fixture(scope="module")
 def talks(tmp_path_factory: pytest.TempPathFactory) -> Talks:
-    benchmark = told_talks(tmp_path_factory.mktemp("pictures"))
-    return benchmark, told_turns(benchmark)
+    benchmark = conversation_benchmark(tmp_path_factory.mktemp("pictures"))
+    return benchmark, judged_turns(benchmark)
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import judged_conversations
 import pytest
-import told_talks
 from browser import Lab
 from PIL import Image
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
 pytestmark = pytest.mark.slow
-MARKUP = told_talks.MARKUP
+MARKUP = judged_conversations.MARKUP
 DATA = """
 from dataclasses import replace
 import pandas as pd

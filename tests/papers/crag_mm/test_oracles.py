@@ -6,9 +6,9 @@ from pathlib import Path
 
 import factories
 import pytest
+from conversation_data import entry
+from conversation_process import listed
 from factories import judged_arms
-from talking_process import listed
-from talks import entry
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from conversation_data import make_conversations, page
 from strange_server import StrangeServer, text_in
-from talks import make_talks, page
 
 from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
@@ -27,7 +27,7 @@ CONVERSATION |= {"answer_tokenizer": ""}
 @pytest.fixture
 def world(tmp_path: Path) -> Benchmark:
     pages = {each.doc_id: each for each in [page("w", "Van", "A van has wheels.")]}
-    return replace(make_talks(tmp_path, {"a": 3, "b": 3, "c": 1}), corpus=pages)
+    return replace(make_conversations(tmp_path, {"a": 3, "b": 3, "c": 1}), corpus=pages)
 
 
 @pytest.mark.parametrize("number", ["52", "55"])

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from conftest import ROOT
-from talks import entry, make_talks, page
+from conversation_data import entry, make_conversations, page
 
 from vrag_kit.generation import render
 from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS, load_prompts
@@ -34,7 +34,7 @@ HISTORY = "User: Whose?\nAssistant: Mine.\nUser: And this?\nAssistant: "
 @pytest.fixture(scope="module")
 def query(tmp_path_factory: pytest.TempPathFactory) -> Query:
     """A question alone."""
-    talks = make_talks(tmp_path_factory.mktemp("photo"), {}, alone=["s"])
+    talks = make_conversations(tmp_path_factory.mktemp("photo"), {}, alone=["s"])
     return replace(talks.queries["s-0"], text="<query>")
 
 

@@ -11,10 +11,10 @@ import factories
 import numpy as np
 import pandas as pd
 import pytest
+from conversation_data import entry
+from conversation_process import listed
 from factories import judged_arms
 from scipy import stats
-from talking_process import listed
-from talks import entry
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.dry_run import dry_run

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conversation_data import entry, make_conversations, page
+from conversation_process import listed, listed_scores
 from strange_server import StrangeServer, text_in
-from talking_process import listed, listed_scores
-from talks import entry, make_talks, page
 
 from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
@@ -40,7 +40,7 @@ def server() -> Iterator[StrangeServer]:
 
 @pytest.fixture
 def talks(tmp_path: Path) -> Benchmark:
-    return make_talks(tmp_path, {"a": 2})
+    return make_conversations(tmp_path, {"a": 2})
 
 
 def ask(
@@ -168,9 +168,13 @@ def test_one_object_at_the_end_is_read_and_all_else_leaves_the_question(
     assert found.get("question") == ("What of the Van?" if outcome == "rewritten" else None)
 
 
-def test_all_turns_of_a_session_get_the_image_of_one_other(tmp_path: Path) -> None:
-    three = make_talks(tmp_path, {"a": 3, "b": 3, "c": 1})
-    mismatched = with_mismatched_images(three)
+@pytest.fixture
+def three(tmp_path: Path) -> Benchmark:
+    return make_conversations(tmp_path, {"a": 3, "b": 3, "c": 1})
+
+
+def test_all_turns_of_a_session_get_the_image_of_one_other(three: Benchmark) -> None:
+    swapped = with_mismatched_images(three)
     own = {name: query.image for name, query in three.queries.items()}
     lent = {name: query.image for name, query in mismatched.queries.items()}
     assert all(lent[name] != own[name] for name in own)
@@ -181,4 +185,4 @@ def test_all_turns_of_a_session_get_the_image_of_one_other(tmp_path: Path) -> No
 
 def test_a_session_without_another_has_no_control(tmp_path: Path) -> None:
     with pytest.raises(VragError, match="no other shows another entity"):
-        with_mismatched_images(make_talks(tmp_path, {"a": 2}))
+        with_mismatched_images(make_conversations(tmp_path, {"a": 2}))

@@ -17,7 +17,9 @@ def question(talk: str, turn: int) -> str:
     return f"turn {turn} of {talk}?"
 
 
-def make_talks(folder: Path, lengths: Mapping[str, int], alone: Sequence[str] = ()) -> Benchmark:
+def make_conversations(
+    folder: Path, lengths: Mapping[str, int], alone: Sequence[str] = ()
+) -> Benchmark:
     """Conversations of so many turns, by name, and questions that stand alone."""
     queries: dict[str, Query] = {}
     for number, (talk, length) in enumerate({**lengths, **dict.fromkeys(alone, 1)}.items()):

@@ -44,7 +44,7 @@ def picture(path: Path, seed: int, size: tuple[int, int]) -> ImageFile:
     return ImageFile(path)
 
 
-def told_talks(folder: Path) -> Benchmark:
+def conversation_benchmark(folder: Path) -> Benchmark:
     """Seven turns, whose picture searches find kg-0 to kg-3, and word searches three pages."""
     queries = {}
     for number, (talk, turns) in enumerate(ASKED.items()):
@@ -88,7 +88,7 @@ def told_talks(folder: Path) -> Benchmark:
     return Benchmark(name="told", fingerprint="t", queries=queries, corpus=corpus, qrels=qrels)
 
 
-def told_turns(benchmark: Benchmark) -> pd.DataFrame:
+def judged_turns(benchmark: Benchmark) -> pd.DataFrame:
     """The turns as `apply_early_stop` gives them: two in a row that are not right end a talk."""
     rows = []
     for (model, setting), scores in SAID.items():

@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pandas as pd
-from talks import entry, make_talks, page
+from conversation_data import entry, make_conversations, page
 
 from vrag_kit.config import Workspace
 from vrag_kit.generation import (
@@ -72,8 +72,8 @@ def score(table: pd.DataFrame) -> list[float]:
 
 def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFrame:
     """The table of all answers, in the arms mm_llm and task_3."""
-    talks = make_talks(folder, LENGTHS)
-    how = Workspace(batch_size=3)
+    talks = make_conversations(folder, LENGTHS)
+    how = Hardware(batch_size=3)
     writer = load_rewriter(
         f"writer@{url}",
         Workspace(answers_dir=store.parent, batch_size=3),
@@ -103,7 +103,7 @@ def start(
 ) -> tuple[BaseProcess, Connection]:
     """A process that says "ready", waits for a word, asks, and sends what it printed."""
     forking = multiprocessing.get_context("forkserver")
-    forking.set_forkserver_preload([*SERVED, "talking_process"])
+    forking.set_forkserver_preload([*SERVED, "conversation_process"])
     here, there = forking.Pipe()
     process = forking.Process(target=_work, args=(there, store, folder, url, lease))
     process.start()
