@@ -73,7 +73,7 @@ def score(table: pd.DataFrame) -> list[float]:
 def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFrame:
     """The table of all answers, in the arms mm_llm and task_3."""
     talks = make_conversations(folder, LENGTHS)
-    how = Hardware(batch_size=3)
+    how = Workspace(batch_size=3)
     writer = load_rewriter(
         f"writer@{url}",
         Workspace(answers_dir=store.parent, batch_size=3),

@@ -20,7 +20,7 @@ from vrag_kit.generation import ask_models
 from vrag_kit.generation.prompts import PARSERS, PromptSet, parse_long, parse_short
 from vrag_kit.judging import is_abstention
 from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS
-from vrag_kit.synthetic.mrag_suite.long_answers import LongQuestions, questions_in_parts
+from vrag_kit.synthetic.mrag_suite.prompts import LongQuestions, questions_in_parts
 from vrag_kit.types import Benchmark, Query
 
 WHOLE = PROMPT_SETS["paper"]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from vrag_kit.synthetic.visual_rag.captions import WebQAItem, photo_caption, plan_webqa
+from vrag_kit.synthetic.visual_rag.guide import WebQAItem, photo_caption, plan_webqa
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesPlan
 from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, accepted_spellings
 

@@ -176,11 +176,11 @@ def three(tmp_path: Path) -> Benchmark:
 def test_all_turns_of_a_session_get_the_image_of_one_other(three: Benchmark) -> None:
     swapped = with_mismatched_images(three)
     own = {name: query.image for name, query in three.queries.items()}
-    lent = {name: query.image for name, query in mismatched.queries.items()}
+    lent = {name: query.image for name, query in swapped.queries.items()}
     assert all(lent[name] != own[name] for name in own)
     assert lent["a-0"] == lent["a-1"] == lent["a-2"]
     assert set(lent.values()) <= set(own.values())
-    assert mismatched.fingerprint != three.fingerprint
+    assert swapped.fingerprint != three.fingerprint
 
 
 def test_a_session_without_another_has_no_control(tmp_path: Path) -> None:

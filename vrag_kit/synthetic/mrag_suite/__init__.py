@@ -10,11 +10,6 @@ from vrag_kit.synthetic.mrag_suite.ambiguity import (
     rewrite_questions,
 )
 from vrag_kit.synthetic.mrag_suite.ground_truth import fixed_means
-from vrag_kit.synthetic.mrag_suite.long_answers import (
-    OracleClaims,
-    long_questions,
-    open_claim_pipeline,
-)
 from vrag_kit.synthetic.mrag_suite.opening import (
     ground_truth_or_none,
     open_ground_truth,
@@ -22,9 +17,12 @@ from vrag_kit.synthetic.mrag_suite.opening import (
 )
 from vrag_kit.synthetic.mrag_suite.prompts import (
     WITH_WORDS,
+    OracleClaims,
     TextOnlyEvaluation,
     ask_closed_book,
     load_prompt_sweep,
     load_prompts_by_dataset,
+    long_questions,
+    open_claim_pipeline,
     open_judges,
 )

@@ -28,7 +28,7 @@ from vrag_kit.papers.mrag_suite.datasets import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
 from vrag_kit.synthetic.editions import DRAWN_SUITE, generate_once, read_note
 from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
-from vrag_kit.synthetic.mrag_suite import charts, facts, pages, webqa
+from vrag_kit.synthetic.mrag_suite import facts, pages, webqa
 from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth
 from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.types import Benchmark
@@ -62,7 +62,7 @@ def _draw(guide: Path, edition: str, folder: Path) -> None:
         if name == WEBQA:
             shown = webqa.write_webqa(guide, facts.suite_species(size), seed, room)
         elif name == CHARTS:
-            shown = charts.write_charts(others, size.counts, seed, room)
+            shown = pages.write_charts(others, size.counts, seed, room)
         else:
             shown = pages.write_pages(*pages.PAGE_SETS[name](others, size.pages, seed), room)
         facts.write_ground_truth(shown, _ground_truth_file(folder, name))
@@ -137,13 +137,13 @@ def _entries(suite: str, in_words: Sequence[str]) -> dict[str, Entry]:
         )
     guide, mrag = _sibling(suite, ""), _sibling(suite, "-mrag-bench")
     folders = {name: f"data/{suite}/{name.lower()}" for name in DRAWN_HERE}
-    chart_words = charts.CHART_WORDS if CHARTS in in_words else charts.CHART_TEXTS
+    chart_words = pages.CHART_WORDS if CHARTS in in_words else pages.CHART_TEXTS
     entries: dict[str, Entry] = {
         MRAG_BENCH: {"layout": "mrag-bench", "rows": mrag, "corpus": mrag},
         CHARTS: {
             "layout": "charts",
-            "rows": f"{folders[CHARTS]}/{charts.ROWS}",
-            "texts": f"{folders[CHARTS]}/{charts.SENTENCES}",
+            "rows": f"{folders[CHARTS]}/{pages.ROWS}",
+            "texts": f"{folders[CHARTS]}/{pages.SENTENCES}",
             "chart_texts": f"{folders[CHARTS]}/{chart_words}",
         },
         VISUAL_RAG: {

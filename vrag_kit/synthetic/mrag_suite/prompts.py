@@ -2,32 +2,46 @@
 answers, and an evaluation for models that read no print.
 
 The shipped answerers know Visual-RAG's prompts and no other form.
+
+Long answers and their claims: models that know only short answers are asked one short question a
+part, and the replies are joined. Nothing is trained for it, and a long answer has the errors of its
+short ones. Each reply is stored like any other answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any, TypeVar
 
 import pandas as pd
 
+from vrag_kit import claims
 from vrag_kit.benchmarks import captions_only
+from vrag_kit.benchmarks.articles import split_sentences
+from vrag_kit.claims.checkers import RULE
+from vrag_kit.claims.verdicts import Label
 from vrag_kit.config import Entry, Workspace
-from vrag_kit.generation import ask_models, gcue_contexts
+from vrag_kit.errors import VragError
+from vrag_kit.generation import ask_models, gcue_contexts, load_generator
 from vrag_kit.generation.contexts import zero_shot
 from vrag_kit.generation.generators import PROBABILITY
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.generation.store import stored_field
 from vrag_kit.judging import Judge, judge_answers, load_judge
 from vrag_kit.judging.judge import CustomJudge
+from vrag_kit.papers.cross_benchmark import JudgedBenchmark
 from vrag_kit.papers.mrag_suite import prompts as paper
 from vrag_kit.papers.mrag_suite.datasets import DATASETS, dataset_metric
 from vrag_kit.papers.mrag_suite.modes import ask_suite
 from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
 from vrag_kit.retrieval.hybrid import bm25_run
+from vrag_kit.synthetic.mrag_suite import ground_truth
+from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth
 from vrag_kit.synthetic.mrag_suite.opening import MRAG_BENCH, VISUAL_RAG
-from vrag_kit.types import Benchmark, JsonView, ordered
+from vrag_kit.types import Benchmark, Context, JsonView, Query, QueryId, Status, ordered
 
 FIELD_GUIDE = "field-guide"
 """Value of the parameter `prompt` for the shipped answerers."""
@@ -204,3 +218,249 @@ class TextOnlyEvaluation:
         """Return the ids of the sampled questions; a larger sample begins with a smaller one."""
         there = [name for name in benchmark.queries if benchmark.relevant(name)]
         return ordered(there, self.seed, "in words")[: self.questions]
+
+
+_REPLY_TOKENS = 16  # of the model that is asked about images
+_CONTEXT = ["model", "setting", "k", "m", "draw", "sample"]
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class LongQuestions:
+    """The questions of a data set that ask for long answers, in the modes of evidence."""
+
+    benchmark: Benchmark
+    """With the reference of each long answer, where it is known."""
+    questions: Benchmark
+    """What is asked: the same questions, or their parts."""
+    contexts: Sequence[Context]
+    prompts: PromptSet
+    world: GroundTruth | None = None
+    """Reads the replies to parts; None for models that write a long answer at once."""
+
+    def ask(
+        self,
+        models: Sequence[Entry],
+        at: Workspace,
+        *,
+        decoding: JsonView | None = None,
+    ) -> pd.DataFrame:
+        """Return the long answers; those that are joined have the column parts, the answer ids of
+        the replies (tuple). Raises as `ask_models` does.
+
+        An answer joins the sentences of its replies; if none has one, the distinct replies. It
+        fails as its first failed part does; it is truncated if a part was, and empty if nothing was
+        said.
+        """
+        what = (models, self.questions, self.contexts, at)
+        answers = ask_models(*what, prompts=self.prompts, decoding=decoding)
+        if self.world is None:
+            return answers
+        keys = [*(answers[name] for name in _CONTEXT), answers["query_id"].map(_whole)]
+        parts = answers.groupby(keys, sort=False, dropna=False)
+        rows = [self._joined(self.world, part.to_dict("records")) for _, part in parts]
+        return pd.DataFrame(rows, columns=[*answers.columns, "parts"]).astype({"m": "Int64"})
+
+    def _joined(
+        self, world: GroundTruth, rows: Sequence[Mapping[Hashable, Any]]
+    ) -> Mapping[Hashable, object]:
+        """The row of the long answer to which replies are joined."""
+        ids = tuple(str(row["answer_id"]) for row in rows)
+        named = hashlib.sha256("\n".join(ids).encode()).hexdigest()
+        row = {**rows[0], "query_id": _whole(rows[0]["query_id"]), "answer_id": named, "parts": ids}
+        states = [(Status(each["status"]), each["detail"]) for each in rows]
+        for status, detail in states:
+            if not status.is_answer:
+                return {**row, "status": status.value, "detail": detail, "answer": None}
+        replies = [str(each["answer"]) for each in rows]
+        sentences: list[str] = []
+        for each, reply in zip(rows, replies, strict=True):
+            question = self.questions.queries[each["query_id"]].text
+            sentences += world.language.claims(question, reply)
+        words = " ".join(sentences) or " ".join(dict.fromkeys(replies)).strip()
+        truncated = [state for state in states if state[0] is Status.TRUNCATED]
+        status, detail = next(iter(truncated), (Status.OK, ""))
+        if status is Status.OK and not words:
+            status, detail = Status.EMPTY, "nothing was said about any part"
+        return {**row, "status": status.value, "detail": detail, "answer": words}
+
+
+def _whole(part_id: QueryId) -> QueryId:
+    """The query of a part."""
+    return part_id.rpartition("~")[0]
+
+
+def questions_in_parts(
+    world: GroundTruth, benchmark: Benchmark, contexts: Sequence[Context], prompts: PromptSet
+) -> LongQuestions:
+    """Return the questions of a benchmark split by `GroundTruth.sub_questions`: one query per part,
+    about the query's image and over its documents, without options, accepted answers and
+    conversation; and each context once per part.
+    """
+    queries: dict[QueryId, Query] = {}
+    for query in benchmark.queries.values():
+        bare = replace(query, answers=(), choices=(), conversation_id=None, turn=0)
+        for number, text in enumerate(world.sub_questions(query), start=1):
+            part_id = f"{query.query_id}~{number}"
+            queries[part_id] = replace(bare, query_id=part_id, text=text)
+    parts: dict[QueryId, list[QueryId]] = {}
+    for part_id in queries:
+        parts.setdefault(_whole(part_id), []).append(part_id)
+
+    def of_parts(by_query: Mapping[QueryId, _T]) -> dict[QueryId, _T]:
+        return {part: by_query[_whole(part)] for part in queries if _whole(part) in by_query}
+
+    asked = "\n".join(f"{part_id} {query.text}" for part_id, query in queries.items())
+    named = f"{benchmark.fingerprint}\n{asked}"
+    split: list[Context] = []
+    for context in contexts:
+        split += [replace(context, query_id=part_id) for part_id in parts[context.query_id]]
+    questions = replace(
+        benchmark,
+        fingerprint=hashlib.sha256(named.encode()).hexdigest(),
+        queries=queries,
+        qrels=of_parts(benchmark.qrels),
+        pools=None if benchmark.pools is None else of_parts(benchmark.pools),
+        left_out=of_parts(benchmark.left_out),
+    )
+    return LongQuestions(benchmark, questions, split, prompts, world)
+
+
+def long_questions(
+    suite: Mapping[str, Benchmark], modes: SuiteEvidence, prompt: str, world: GroundTruth | None
+) -> dict[str, LongQuestions]:
+    """Return by data set what is asked for long answers, in the modes of evidence.
+
+    `prompt` is "field-guide" for the shipped answerers, which are asked one short question a trait;
+    or one of the paper's prompts, whose line "Long answer" is read. In a synthetic edition the
+    reference is the true value of all that a long answer may say; real data, where `world` is None,
+    have only their accepted answers. Raises `VragError` for "field-guide" with real data.
+    """
+    if prompt == FIELD_GUIDE and world is None:
+        raise VragError(
+            f"prompt {FIELD_GUIDE!r}: the shipped answerers are asked in parts, which are known of"
+            " drawn editions alone. Take one of the paper's prompts."
+        )
+    found = {}
+    for name, whole in suite.items():
+        few, contexts = modes.sample(whole), modes.modes(whole)
+        domain = str(next(iter(few.queries.values())).metadata["domain"])
+        prompts = load_prompts(prompt, domain=domain, answer="long")
+        if prompt == FIELD_GUIDE and world is not None:
+            few = world.with_reference_answers(few)
+            found[name] = questions_in_parts(world, few, contexts, prompts)
+        else:
+            found[name] = LongQuestions(few, few, contexts, prompts)
+    return found
+
+
+class SentenceGrammar:
+    """Splits texts into sentences, and knows no other rule; implements `Grammar`."""
+
+    def claims(self, question: str, words: str) -> Sequence[str]:
+        """Return every distinct sentence as a claim; the question is ignored."""
+        return tuple(dict.fromkeys(split_sentences(words)))
+
+    def relation(self, claim: str, text: str) -> Label:
+        """Return None: the relation of a text to a sentence is unknown."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimPipeline:
+    """Extracts claims from answers, checks them, and has their true labels."""
+
+    extractor: claims.ClaimExtractor
+    checker: claims.ClaimChecker
+    truth: claims.ClaimChecker | None
+    """None for real data, where people's labels are the truth."""
+
+    def check(self, suite: Mapping[str, Benchmark], answers: pd.DataFrame) -> pd.DataFrame:
+        """Return the answers of all data sets (column dataset) with the columns of `check_answers`
+        and true_sheet, the same sheet with the true labels; None where these are unknown.
+        """
+        parts = []
+        for name, table in answers.groupby("dataset", sort=False):
+            benchmark, true = suite[str(name)], None
+            part = claims.check_answers(benchmark, table, self.extractor, self.checker)
+            if self.truth is not None:
+                true = claims.check_answers(benchmark, table, self.extractor, self.truth)["sheet"]
+            part["true_sheet"] = pd.Series(true, index=part.index, dtype=object)
+            parts.append(part)
+        return pd.concat(parts, ignore_index=True)
+
+
+def open_claim_pipeline(
+    extractor: Entry,
+    checker: Entry,
+    world: GroundTruth | None,
+    at: Workspace,
+    *,
+    answerers: Sequence[Entry] = (),
+) -> ClaimPipeline:
+    """Open the extractor and the checker that parameters name; replies are stored.
+
+    With the extractor "rule" the grammar of the synthetic edition extracts claims and reads texts,
+    and the model `checker` is asked each claim's question about images (with the checker "rule"
+    claims about images have no label). Else both are models, as `load_extractor` and `load_checker`
+    have them. An extractor "" is "rule", as in a dry run where the model is missing; without a
+    synthetic edition its claims are whole sentences. Raises
+    `VragError` for a checker that is one of the `answerers`.
+    """
+    grammar = SentenceGrammar() if world is None else world.language
+    by_rule = extractor in ("", RULE)
+    claim_extractor: claims.ClaimExtractor = claims.RuleExtractor(grammar)
+    if not by_rule:
+        claim_extractor = claims.load_extractor(extractor, at)
+    claim_checker: claims.ClaimChecker = claims.RuleChecker(grammar)
+    if by_rule and checker != RULE and world is not None:
+        claims.forbid_self_check(checker, answerers)
+        decoding = {"max_new_tokens": _REPLY_TOKENS}
+        generator = load_generator(checker, decoding=decoding, at=at)
+        looks = ground_truth.VisualClaimChecker
+        images = looks(world, generator, at)
+        claim_checker = claims.RuleChecker(grammar, images)
+    elif checker != RULE:
+        claim_checker = claims.load_checker(checker, at, answerers=answerers)
+    truth = None if world is None else ground_truth.OracleClaimChecker(world)
+    return ClaimPipeline(claim_extractor, claim_checker, truth)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OracleClaims:
+    """Extracts the claims of answers by the grammar, and checks them by ground truth."""
+
+    world: GroundTruth
+    model: Entry
+    """Asked for long answers: the model that gave the short ones."""
+    at: Workspace
+    decoding: JsonView
+
+    def extract(self, row: JudgedBenchmark) -> JudgedBenchmark:
+        """Return the row with the checked claims of its answers.
+
+        Where questions have several parts (`GroundTruth.sub_questions`), these are asked one by one
+        over the documents that the answer was shown, and joined; the reference is then the true
+        value of all parts. A short answer makes one claim. Other questions' answers are taken as
+        they are. Raises `VragError` where an answer makes a claim and was shown an image that is
+        not of the edition.
+        """
+        benchmark, answers = row.benchmark, row.arm
+        made_of, queries = "questions", benchmark.queries.values()
+        if any(len(self.world.sub_questions(query)) > 1 for query in queries):
+            benchmark = self.world.with_reference_answers(benchmark)
+            answers, made_of = self._long_answers(row), "long answers"
+        extractor = claims.RuleExtractor(self.world.language)
+        truth = ground_truth.OracleClaimChecker(self.world)
+        checked = claims.check_answers(benchmark, answers, extractor, truth)
+        return replace(row, checked=checked, claims_of=made_of)
+
+    def _long_answers(self, row: JudgedBenchmark) -> pd.DataFrame:
+        columns = row.arm[["query_id", "setting", "k", "doc_ids"]].itertuples(index=False)
+        contexts = [
+            Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(doc_ids))
+            for query_id, setting, k, doc_ids in columns
+        ]
+        prompts = prompts_for(row.benchmark)
+        asked = questions_in_parts(self.world, row.benchmark, contexts, prompts)
+        return asked.ask([self.model], self.at, decoding=self.decoding)
