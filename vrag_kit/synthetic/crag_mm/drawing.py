@@ -28,7 +28,6 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, MARKS, PAGES, wr
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.papers.crag_mm.parameters import index_folders
-from vrag_kit.processes import worker_pool
 from vrag_kit.synthetic import rows as columns
 from vrag_kit.synthetic.crag_mm.edition import (
     EDITIONS,
@@ -39,7 +38,6 @@ from vrag_kit.synthetic.crag_mm.edition import (
     plan_edition,
 )
 from vrag_kit.synthetic.crag_mm.entities import ATTRIBUTES, SITE
-from vrag_kit.synthetic.crag_mm.web_pages import SITE
 from vrag_kit.synthetic.editions import generate_once, worker_pool
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.photographs import (

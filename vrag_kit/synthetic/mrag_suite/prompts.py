@@ -35,6 +35,7 @@ from vrag_kit.judging.judge import CustomJudge
 from vrag_kit.papers.cross_benchmark import JudgedBenchmark
 from vrag_kit.papers.mrag_suite import prompts as paper
 from vrag_kit.papers.mrag_suite.datasets import DATASETS, dataset_metric
+from vrag_kit.papers.mrag_suite.hybrid import SuiteEvidence
 from vrag_kit.papers.mrag_suite.modes import ask_suite
 from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
 from vrag_kit.retrieval.hybrid import bm25_run

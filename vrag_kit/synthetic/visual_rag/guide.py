@@ -38,7 +38,6 @@ import numpy as np
 from vrag_kit.benchmarks.datasets.webqa import LINES
 from vrag_kit.files import write_file
 from vrag_kit.log import track
-from vrag_kit.processes import worker_pool
 from vrag_kit.synthetic.editions import generate_once, worker_pool
 from vrag_kit.synthetic.rows import write_json_lines
 from vrag_kit.synthetic.visual_rag.articles import write_species_texts
