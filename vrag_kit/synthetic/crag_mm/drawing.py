@@ -44,6 +44,7 @@ from vrag_kit.synthetic.world.photographs import (
     View,
     compose_view,
     draw_photograph,
+    draw_showing,
     encode_jpeg,
     sample_view,
     view_showing,
@@ -61,8 +62,6 @@ from vrag_kit.synthetic.world.shapes import (
 from vrag_kit.synthetic.world.traits import Species, choose, shuffled, stream, words
 from vrag_kit.types import Json
 
-QUALITIES = ("normal", "low light", "blurred", "truncated", "occluded", "rotated")
-"""The names that CRAG-MM gives them."""
 Box = tuple[int, int, int, int]
 """Left, top, right, lower edge in pixels; what is seen of the organism lies inside."""
 UPRIGHT = 0.14
@@ -72,7 +71,7 @@ _WIRE = ((40, 42, 44), (120, 122, 120), (206, 208, 204))
 
 
 def egocentric_image(
-    species: Species, quality: str, name: str, size: tuple[int, int] = (192, 256)
+    species: Species, quality: str, name: str, size: tuple[int, int]
 ) -> tuple[Image.Image, Box]:
     """A worn picture of `size` (width, height), which is higher than wide, and the box
     of what it shows of the organism; the same name gives the same picture.
@@ -97,13 +96,6 @@ def egocentric_image(
         pixels = np.asarray(image, dtype=np.float32) * rng.uniform(0.22, 0.4)
         image = to_image(pixels + 5 * rng.standard_normal(pixels.shape, dtype=np.float32))
     return image.crop(frame), box
-
-
-def reference_image(species: Species, name: str, size: int = 128) -> Image.Image:
-    """A photograph as a knowledge graph has it: the organism large, in a usual pose, of
-    `size` × `size` pixels.
-    """
-    return draw_photograph(species, view_showing(species, "", name), size)
 
 
 def _view(
@@ -246,7 +238,7 @@ def _draw_photograph(size: int, seed: str, file: Path, entry: EntityEntry, numbe
     if not file.is_file():
         name = f"{seed}/graph/{entry.entity.name}/{number}"
         part = file.with_suffix(".part")
-        part.write_bytes(encode_jpeg(reference_image(entry.entity.species, name, size)))
+        part.write_bytes(encode_jpeg(draw_showing(entry.entity.species, "", name, size)))
         part.replace(file)
 
 
@@ -301,7 +293,7 @@ def draw_session_image(edition: CragMMEdition, session: Session) -> SessionImage
         image, region = egocentric_image(species, session.quality, session.picture, size)
         return SessionImage(encode_jpeg(image), size, region)
     side = size[0]
-    image = reference_image(species, session.picture, side)
+    image = draw_showing(species, "", session.picture, side)
     alone = replace(view_showing(species, "", session.picture), leaf=False, blades=0)
     box = silhouette(compose_view(species, alone), side).getbbox()
     return SessionImage(encode_jpeg(image), (side, side), box or (0, 0, side, side))

@@ -22,7 +22,7 @@ from vrag_kit.synthetic.crag_mm.entities import (
     general_page,
     pages_about,
 )
-from vrag_kit.synthetic.world.traits import T, stream
+from vrag_kit.synthetic.world.traits import T, shuffled, stream
 
 QUESTIONS_AN_ENTITY = 2  # single-turn questions about one entity, each with its picture
 _LOOK_ALIKES = {1: 0.7, 2: 0.3}
@@ -121,10 +121,14 @@ class Split:
     """All of a split."""
 
     name: str
-    entries: tuple[EntityEntry, ...]
-    general: tuple[WebPage, ...]  # about the regions and describers of asked entities
-    single: tuple[Session, ...]
-    multi: tuple[Session, ...]
+    entries: list[EntityEntry]
+    general: list[WebPage]  # about the regions and describers of asked entities
+    single: list[Session]
+    multi: list[Session]
+
+
+_Asked = tuple[EntityEntry, tuple[talk.Turn, ...]]
+"""An entity with an image, and the questions about it."""
 
 
 def plan_edition(edition: CragMMEdition) -> list[Split]:
@@ -134,34 +138,36 @@ def plan_edition(edition: CragMMEdition) -> list[Split]:
 
 
 def _plan_split(edition: CragMMEdition, name: str, names: NameGenerator) -> Split:
-    seed, size = f"{edition.seed}/{name}", edition.splits[name]
+    seed = f"{edition.seed}/{name}"
+    size = edition.splits[name]
     world = EntityWorld(seed, names)
     about = -(-size["questions"] // QUESTIONS_AN_ENTITY)
     count = about + size["conversations"]
     asked = [world.new_entity() for _ in range(count)]
     near = [_look_alikes(world, each, stream(seed, "near", each.name)) for each in asked]
-    rest = [*chain.from_iterable(near), *(world.new_entity() for _ in range(round(_MORE * count)))]
+    more = [world.new_entity() for _ in range(round(_MORE * count))]
     entries = [_entry(each, seed, edition.photographs) for each in asked]
     for i in stream(seed, "missing").permutation(count)[: max(1, round(_MISSING * count))]:
         entries[i] = replace(entries[i], photographs=0)
-    single = _single_turns(seed, size["questions"], [*zip(entries, near, strict=True)][:about])
+    pictured = list(zip(entries, near, strict=True))
+    single = _single_turns(seed, size["questions"], pictured[:about])
     lengths = allocate_by_share(talk.LENGTH_SHARES, size["conversations"], stream(seed, "lengths"))
-    multi = []
-    for i, length in enumerate(lengths):
-        entry, others = entries[about + i], near[about + i]
-        turns = talk.make_conversation(entry.entity, others, f"{seed}/conversation/{i}", length)
+    multi: list[_Asked] = []
+    for i, (entry, others) in enumerate(pictured[about:]):
+        name_of_turns = f"{seed}/conversation/{i}"
+        turns = talk.make_conversation(entry.entity, others, name_of_turns, lengths[i])
         multi.append((entry, turns))
     sessions = _sessions(seed, [*single, *multi])
-    entries += [_entry(each, seed, edition.photographs) for each in rest]
+    for entity in (*chain.from_iterable(near), *more):
+        entries.append(_entry(entity, seed, edition.photographs))
     facts = {each.facts["region"] for each in asked} | {each.facts["describer"] for each in asked}
-    general = tuple(general_page(world, each) for each in GENERAL if each in facts)
-    parts = sessions[: len(single)], sessions[len(single) :]
-    return Split(name, tuple(entries), general, *parts)
+    general = [general_page(world, each) for each in GENERAL if each in facts]
+    return Split(name, entries, general, sessions[: len(single)], sessions[len(single) :])
 
 
 def _look_alikes(world: EntityWorld, of: Entity, rng: np.random.Generator) -> tuple[Entity, ...]:
     found = [world.new_confusable(of) for _ in range(choose_by_share(_LOOK_ALIKES, rng))]
-    return tuple(each for each in found if each)
+    return tuple(filter(None, found))
 
 
 def _entry(entity: Entity, seed: str, photographs: Mapping[str, int]) -> EntityEntry:
@@ -176,11 +182,11 @@ def _entry(entity: Entity, seed: str, photographs: Mapping[str, int]) -> EntityE
 
 def _single_turns(
     seed: str, count: int, about: Sequence[tuple[EntityEntry, tuple[Entity, ...]]]
-) -> list[tuple[EntityEntry, tuple[talk.Turn, ...]]]:
+) -> list[_Asked]:
     """Questions in turn about each entity; nothing is asked twice of one."""
     categories = allocate_by_share(talk.TYPE_SHARES, count, stream(seed, "categories"))
     asked: set[tuple[str, str]] = set()
-    turns: list[tuple[EntityEntry, tuple[talk.Turn, ...]]] = []
+    turns: list[_Asked] = []
     for i, category in enumerate(categories):
         entry, others = about[i % len(about)]
         for attempt in range(50):
@@ -194,9 +200,7 @@ def _single_turns(
     return turns
 
 
-def _sessions(
-    seed: str, asked: Sequence[tuple[EntityEntry, tuple[talk.Turn, ...]]]
-) -> tuple[Session, ...]:
+def _sessions(seed: str, asked: Sequence[_Asked]) -> list[Session]:
     """Give sessions their ids and the qualities of their images, in exact shares; those with a URL
     are all normal.
     """
@@ -211,9 +215,10 @@ def _sessions(
         quality = qualities[place] if place < egocentric else "normal"
         session_id = _new_id(ids)
         names = tuple(_new_id(ids) for _ in turns) if len(turns) > 1 else (session_id,)
-        of_image = (quality, place < egocentric, f"{seed}/asked/{session_id}")
-        sessions.append(Session(session_id, entry, turns, names, *of_image))
-    return tuple(sessions)
+        image = f"{seed}/asked/{session_id}"
+        is_egocentric = place < egocentric
+        sessions.append(Session(session_id, entry, turns, names, quality, is_egocentric, image))
+    return sessions
 
 
 def _new_id(rng: np.random.Generator) -> str:
@@ -229,4 +234,4 @@ def allocate_by_share(shares: Mapping[T, float], count: int, rng: np.random.Gene
     dealt: list[T] = []
     for key in shares:
         dealt += [key] * (int(exact[key]) + (key in extra))
-    return [dealt[i] for i in rng.permutation(count)]
+    return shuffled(dealt, rng)

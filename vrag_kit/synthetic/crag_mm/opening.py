@@ -20,7 +20,7 @@ from vrag_kit.synthetic.crag_mm.drawing import MULTI_TURN, SINGLE_TURN, generate
 from vrag_kit.synthetic.crag_mm.edition import EDITIONS, EntityEntry, plan_edition
 from vrag_kit.synthetic.crag_mm.entities import SITE, Entity, WebPage, pages_about, with_article
 from vrag_kit.synthetic.editions import CRAG_MM_EDITIONS, edition_or_rows
-from vrag_kit.synthetic.world.traits import stream
+from vrag_kit.synthetic.world.traits import choose, shuffled, stream
 from vrag_kit.types import Benchmark, DocId, Document
 from vrag_kit.workspace import path as project_path
 
@@ -149,15 +149,14 @@ def larger_web(benchmark: Benchmark, edition: str, split: str) -> Benchmark:
     own = {each.entity.name: _pages(each, seed) for each in entries}
     usual = benchmark.corpus.items()
     kept = {name: page for name, page in usual if page.metadata.get("page_name") not in own}
-    pages = [*chain.from_iterable(own.values())]
-    order = stream(seed, "web").permutation(len(pages))
-    corpus = kept | {pages[i].doc_id: pages[i] for i in order}
-    told = [benchmark.fingerprint, *(f"{name} {page.text}" for name, page in corpus.items())]
+    pages = shuffled([*chain.from_iterable(own.values())], stream(seed, "web"))
+    corpus = kept | {page.doc_id: page for page in pages}
+    texts = [benchmark.fingerprint, *(f"{name} {page.text}" for name, page in corpus.items())]
     labels: dict[str, dict[DocId, int]] = {}
     for name, query in benchmark.queries.items():
         old = {doc_id: 1 for doc_id in benchmark.qrels[name] if doc_id in kept}
         labels[name] = old | {page.doc_id: 1 for page in own.get(query.entity, [])}
-    fingerprint = hashlib.sha256("\n".join(told).encode()).hexdigest()
+    fingerprint = hashlib.sha256("\n".join(texts).encode()).hexdigest()
     return replace(benchmark, fingerprint=fingerprint, corpus=corpus, qrels=labels)
 
 
@@ -168,19 +167,19 @@ def _pages(entry: EntityEntry, seed: str) -> list[Document]:
     rng = stream(seed, "asides", entry.entity.name)
     pages = pages_about(entry.entity, 1, seed)
     pages += [_aside(entry.entity, i, rng) for i in range(1, PAGES[entry.popularity])]
-    return [
-        Document(
-            doc_id=page.url, text=page.snippet, metadata={"source": "web_search", **page.row()}
-        )
-        for page in pages
-    ]
+    documents = []
+    for page in pages:
+        metadata = {"source": "web_search", **page.row()}
+        documents.append(Document(doc_id=page.url, text=page.snippet, metadata=metadata))
+    return documents
 
 
 def _aside(entity: Entity, number: int, rng: np.random.Generator) -> WebPage:
     """A page about an entity that tells only what it is called and its kind."""
     count = _IN_SNIPPET + int(rng.integers(*_LATER))
-    forms = [list(_ASIDES)[i] for i in rng.permutation(len(_ASIDES))[:count]]
-    said = [form.format(rng.choice(_ASIDES[form].split())) for form in forms]
-    snippet = " ".join([f"{entity.name} is {with_article(entity.kind)}.", *said[:_IN_SNIPPET]])
-    result = " ".join([snippet, *said[_IN_SNIPPET:]])
-    return WebPage(f"{SITE}/{entity.address}/{number}", entity.name, snippet, result)
+    sentences = [f"{entity.name} is {with_article(entity.kind)}."]
+    for form in shuffled([*_ASIDES], rng)[:count]:
+        sentences.append(form.format(choose(_ASIDES[form].split(), rng)))
+    snippet = " ".join(sentences[: 1 + _IN_SNIPPET])
+    url = f"{SITE}/{entity.address}/{number}"
+    return WebPage(url, entity.name, snippet, " ".join(sentences))

@@ -20,7 +20,8 @@ from vrag_kit.synthetic.mrag_bench.topics import (
 )
 from vrag_kit.synthetic.visual_rag.articles import HOMES, SEASONS
 from vrag_kit.synthetic.world.organisms import KINDS
-from vrag_kit.synthetic.world.traits import COLOR_CODES, Appearance, Species, choose, stream
+from vrag_kit.synthetic.world.traits import COLOR_CODES, Appearance, choose, stream
+from vrag_kit.tables import write_csv_rows
 
 TEXTS = "texts"
 
@@ -78,21 +79,18 @@ def write_passage(topic: Topic, name: str) -> str:
     a known species: its name and outside; a tray: its eight chips; a region: its name
     and land.
     """
-    rng, kind = stream(name, "passage"), topic.species.kind
+    rng = stream(name, "passage")
+    kind = topic.species.kind
     if region := topic.region:
         return choose(_REGIONS, rng).format(name=region.name, words=region.words, noun=kind)
     if topic.chips:
         return _of_tray(topic, rng)
     if topic.asks == ("name",):
-        known = f"{topic.species.scientific_name} is {outside_in_words(topic.species)}."
+        part = KINDS[kind].outside
+        look = f"{topic.look.color}, {topic.look.pattern_words}"
+        known = f"{topic.species.scientific_name} is a {kind}; its {part} {_be(part)} {look}."
         return f"{known} {_home(kind, rng)} {_kin(kind, rng)}"
     return _of_species(topic, rng)
-
-
-def outside_in_words(species: Species) -> str:
-    """Return "a moth; its forewings are red, banded with white"."""
-    part, look = KINDS[species.kind].outside, species.outside
-    return f"a {species.kind}; its {part} {_be(part)} {look.color}, {look.pattern_words}"
 
 
 def _of_species(topic: Topic, rng: np.random.Generator) -> str:

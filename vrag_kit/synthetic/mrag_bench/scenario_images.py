@@ -68,11 +68,6 @@ _HIDDEN = 0.004  # share of the picture that the asked part may fill
 _BROWN = (108, 82, 52)
 
 
-def draw_showing(species: Species, part: str, name: str, size: int) -> Image.Image:
-    """A photograph that shows the part."""
-    return draw_photograph(species, view_showing(species, part, name), size)
-
-
 def draw_scene(species: Species, view: View, size: int) -> Image.Image:
     """What a photograph of this view would be without the organism."""
     return draw_photograph(species, replace(view, x=9.0, leaf=False, blades=0), size)

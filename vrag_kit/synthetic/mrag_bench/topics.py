@@ -14,7 +14,7 @@ from PIL import Image
 
 from vrag_kit.synthetic.mrag_bench import scenario_images as images
 from vrag_kit.synthetic.world.organisms import KINDS
-from vrag_kit.synthetic.world.photographs import numbered_species
+from vrag_kit.synthetic.world.photographs import draw_showing, numbered_species
 from vrag_kit.synthetic.world.traits import (
     COLOR_CODES,
     COLORS,
@@ -73,9 +73,9 @@ class Scenario:
     name: str  # as in the paper, lower case
     label: str  # as in the data set's column
     aspect: str
-    hide: Painter = images.draw_showing
+    hide: Painter = draw_showing
     parts: Parts = field(default_factory=lambda: {kind: {} for kind in KINDS})
-    show: Painter = images.draw_showing
+    show: Painter = draw_showing
     verb: str = "is"
     when: str = ""  # ends a question
     states: tuple[str, ...] = ("",)  # end a sentence that answers

@@ -242,9 +242,8 @@ class PartFacts:
         elif what == SECOND:
             words = look.pattern_words
             facts = (facts[1], *second)
-        verb = "are" if self.part.plural else "is"
         name = f"{self.part.name} of {of}" if of else self.part.name
-        return f"The {name} {verb} {words}.", facts
+        return f"The {name} {self.part.be} {words}.", facts
 
     def sections(self) -> tuple[tuple[str, str], ...]:
         """Return the article's sections, with the look of the part in place of the sentence that

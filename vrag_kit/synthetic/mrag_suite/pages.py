@@ -450,9 +450,9 @@ def _chart_question(about: PartFacts, kind: str, evidence_ids: Sequence[str]) ->
     `keypoint_coverage` looks for.
     """
     name = f"{about.part.name} of {about.life.subject}"
-    have, are = ("have", "are") if about.part.plural else ("has", "is")
-    start = f"The {name} {are}"
+    start = f"The {name} {about.part.be}"
     if kind == COLORS_OF_TWO:
+        have = "have" if about.part.plural else "has"
         start = f"On the {name}, which {have} two colors, there is"
     colors = zip(evidence_ids, (about.look.color, about.look.second), strict=False)
     keypoints = {key: f"{start} {color}." for key, color in colors}

@@ -67,8 +67,8 @@ def write_article(
     pattern = "" if look.pattern == "plain" else f", {look.pattern_words}"
     shy = choose(kind.hidden, rng)
     size = choose(_BUILDS, rng)
-    is_, them = ("are", "them") if shy.plural else ("is", "it")
-    hint = choose(_SHY, rng).format(part=shy.name, is_=is_, them=them)  # drawn in any case
+    them = "them" if shy.plural else "it"
+    hint = choose(_SHY, rng).format(part=shy.name, is_=shy.be, them=them)  # drawn in any case
     told = [describe_look(species, part) for part in facts] or [hint]
     outward = f"From outside it is {look.color}{pattern}. It is {size} for its kind."
     first, second = map(str, rng.choice(HOMES[kind.scene], size=2, replace=False))
@@ -95,8 +95,7 @@ def write_article(
 def describe_look(species: Species, part: HiddenPart) -> str:
     """The sentence that tells color and pattern of a hidden part."""
     look = species.hidden[part.name]
-    verb = "are" if part.plural else "is"
-    return f"The {part.name} {verb} {look.color}, {look.pattern_words}."
+    return f"The {part.name} {part.be} {look.color}, {look.pattern_words}."
 
 
 TELLING = 4

@@ -309,3 +309,8 @@ def view_showing(species: Species, part: str, name: str) -> View:
     view = sample_view(species, KINDS[species.kind].outside_pose, 0.0, stream(name), name)
     near = max(view.scale, 0.6)
     return replace(view, scale=near, leaf=False, blades=min(view.blades, 1), blur=0.003)
+
+
+def draw_showing(species: Species, part: str, name: str, size: int) -> Image.Image:
+    """Draw a photograph that shows the part in a usual view, as `view_showing` says."""
+    return draw_photograph(species, view_showing(species, part, name), size)

@@ -25,6 +25,11 @@ class HiddenPart:
         """Whether its name is a plural, by its last letter."""
         return self.name.endswith("s")
 
+    @property
+    def be(self) -> str:
+        """The verb behind its name."""
+        return "are" if self.plural else "is"
+
 
 @dataclass(frozen=True, slots=True)
 class OrganismKind:
