@@ -5,63 +5,41 @@ and its pictures and proportions are those that were planned.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
-from vrag_kit.benchmarks import load_crag_mm
 from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers.crag_mm.parameters import index_folders, open_services
+from vrag_kit.papers.crag_mm.parameters import open_services
 from vrag_kit.papers.crag_mm.recall import page_relevance
 from vrag_kit.synthetic.crag_mm import EDITIONS, generate_crag_mm, open_multi_turn, open_single_turn
 from vrag_kit.synthetic.crag_mm.conversations import TYPE_SHARES
 from vrag_kit.synthetic.crag_mm.edition import (
     plan_edition,
 )
-from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.types import Benchmark, Document
 
-KINDS = ("single-turn", "multi-turn")
+SMALL = "field-guide-crag-mm-small"
 
 
 @pytest.fixture(scope="module")
 def drawn() -> Path:
-    return generate_crag_mm("small", ROOT / "data" / "field-guide-crag-mm-small")
-
-
-@pytest.fixture(scope="module")
-def benchmarks(drawn: Path) -> dict[tuple[str, str], Benchmark]:
-    found = {}
-    for kind in KINDS:
-        for split in ("validation", "public_test"):
-            image_index, web_index = index_folders(drawn, split)
-            found[kind, split] = load_crag_mm(
-                drawn / kind, split, image_index=image_index, web_index=web_index
-            )
-    return found
-
-
-def queries(benchmarks: dict[tuple[str, str], Benchmark]) -> list[Query]:
-    every: list[Query] = []
-    for benchmark in benchmarks.values():
-        every += benchmark.queries.values()
-    return every
+    return generate_crag_mm("small", ROOT / "data" / SMALL)
 
 
 def test_the_hubs_own_library_reads_the_rows_with_their_labels(drawn: Path, tmp_path: Path) -> None:
     import datasets
 
-    kind, first = "single-turn", "comparison"
-    shards = [str(path) for path in sorted((drawn / kind / "data").glob("public_test-*"))]
+    shards = [str(path) for path in sorted(drawn.glob("single-turn/data/public_test-*"))]
     rows = datasets.load_dataset("parquet", data_files=shards, split="train", cache_dir=tmp_path)
     assert rows.column_names == ["session_id", "image", "image_url", "turns", "answers"]
     names = rows.features["turns"]["query_category"].feature.names
-    assert names[1] == first  # single- and multi-turn data number differently
+    assert names[1] == "comparison"  # single- and multi-turn data number differently
     assert sorted(names) == sorted(TYPE_SHARES)
     for row in rows:
         assert bool(row["image"]) != bool(row["image_url"])
@@ -71,10 +49,12 @@ def test_the_hubs_own_library_reads_the_rows_with_their_labels(drawn: Path, tmp_
             assert row["image"].size == EDITIONS["small"].worn
 
 
-def test_no_asked_picture_is_in_the_graph_and_none_comes_twice(
-    drawn: Path, benchmarks: dict[tuple[str, str], Benchmark]
-) -> None:
-    asked = {query.group: query.image.data() for query in queries(benchmarks) if query.image}
+def test_no_asked_image_is_in_the_graph_and_none_comes_twice(drawn: Path) -> None:
+    asked = {}
+    for split in ("validation", "public_test"):
+        for benchmark in (open_single_turn(SMALL, split), open_multi_turn(SMALL, split)):
+            queries = benchmark.queries.values()
+            asked |= {query.group: query.image.data() for query in queries if query.image}
     graph = [path.read_bytes() for path in drawn.glob("image-index-*/images/*.jpg")]
     assert len(set(asked.values())) == len(asked)
     assert len(set(graph)) == len(graph)
@@ -85,10 +65,10 @@ def test_notebooks_open_it_by_name_and_real_rows_by_folder(
     drawn: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("vrag_kit.synthetic.editions.project_path", lambda name: drawn)
-    by_name = open_multi_turn("field-guide-crag-mm-small", "public_test")
+    by_name = open_multi_turn(SMALL, "public_test")
     assert by_name.name == "field-guide-crag-mm-small-multi-turn-public-test"
     with pytest.raises(VragError, match="of its own"):
-        open_single_turn("field-guide-crag-mm-small", indexes="elsewhere")
+        open_single_turn(SMALL, indexes="elsewhere")
     monkeypatch.setattr("vrag_kit.synthetic.editions.project_path", Path)
     rows = str(drawn / "single-turn")
     assert open_single_turn(rows, "validation", indexes=str(drawn)).corpus
@@ -101,9 +81,6 @@ def test_notebooks_open_it_by_name_and_real_rows_by_folder(
 
 
 # the larger web: one of an entity's pages tells what is asked
-
-
-SMALL = "field-guide-crag-mm-small"
 
 
 @pytest.fixture(scope="module")
@@ -136,20 +113,17 @@ def test_of_an_entitys_pages_exactly_one_tells_each_fact(larger: Benchmark) -> N
 
 
 @pytest.mark.slow
-def test_recall_of_the_question_as_meant_grows_with_k(larger: Benchmark) -> None:
+def test_recall_of_the_question_as_meant_grows_with_k(larger: Benchmark, tmp_path: Path) -> None:
     recalls = {}
-    for name, benchmark in {
-        "usual": open_single_turn(SMALL, "public_test"),
-        "larger": larger,
-    }.items():
-        with tempfile.TemporaryDirectory() as cache:
-            web = open_services(
-                benchmark, "field-guide-clip-64", "bm25", Workspace(cache_dir=cache)
-            ).web
-            assert web is not None
-            tells = {"full pages": page_relevance(TruthfulnessRuleJudge(), benchmark, "full pages")}
-            asked = {"reference query": paper.recall.web_queries(benchmark)["reference query"]}
-            found = paper.recall.web_recall(web, asked, tells)
+    usual = open_single_turn(SMALL, "public_test")
+    for name, benchmark in {"usual": usual, "larger": larger}.items():
+        web = open_services(
+            benchmark, "field-guide-clip-64", "bm25", Workspace(cache_dir=tmp_path / name)
+        ).web
+        assert web is not None
+        tells = {"full pages": page_relevance(TruthfulnessRuleJudge(), benchmark, "full pages")}
+        asked = {"reference query": paper.recall.web_queries(benchmark)["reference query"]}
+        found = paper.recall.web_recall(web, asked, tells)
         recalls[name] = found.groupby("k")["value"].mean()
     assert recalls["usual"][50] == recalls["usual"][5]  # all of an entity's pages come first
     assert recalls["larger"][50] - recalls["larger"][5] > 0.2

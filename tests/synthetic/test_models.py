@@ -9,17 +9,16 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import ROOT, WEIGHTS
+from conftest import WEIGHTS
 from scipy import stats
 
 from vrag_kit.analysis import paired_differences, per_query
 from vrag_kit.benchmarks import load_mrag_bench, load_mrag_texts
-from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.config import Workspace
 from vrag_kit.generation import ConversationConfig, ask_conversations, ask_models
 from vrag_kit.judging import TruthfulnessRuleJudge, judge_answers
-from vrag_kit.papers.crag_mm.parameters import index_folders, load_prompts
+from vrag_kit.papers.crag_mm.parameters import load_prompts
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.papers.mrag_bench.choices import MultipleChoiceJudge
 from vrag_kit.papers.mrag_bench.results import with_scenarios
@@ -32,12 +31,11 @@ from vrag_kit.papers.mrag_bench.settings import (
     with_passages,
 )
 from vrag_kit.retrieval import image_service, text_service
-from vrag_kit.synthetic.crag_mm import generate_crag_mm
+from vrag_kit.synthetic.crag_mm import open_single_turn
 from vrag_kit.synthetic.mrag_bench.passages import TEXTS
 from vrag_kit.types import Benchmark
 
 pytestmark = pytest.mark.slow
-SPLIT = "public_test"
 MODEL = str(WEIGHTS / "field-guide-vlm-conversation")
 ENCODER = {"model": str(WEIGHTS / "field-guide-egocentric")}
 
@@ -48,18 +46,17 @@ class Small:
 
     folder: Path
     single: Benchmark
-    multi: Benchmark
     arms: SearchPipeline
 
-    def scores(self, benchmark: Benchmark, arm: str, history: str = "generated") -> pd.Series:
+    def scores(self, benchmark: Benchmark, arm: str) -> pd.Series:
         """Truthfulness by query: right 1, missing 0, wrong −1."""
         prompts = load_prompts(image_chars=1600, web_chars=3600)
         answers = ask_conversations(
             [MODEL],
             benchmark,
             self.arms.contexts(benchmark, [arm]),
-            Workspace(answers_dir=self.folder / "answers", batch_size=8),
-            conversation=ConversationConfig(prompts=prompts, search=self.arms, history=history),
+            Workspace(answers_dir=self.folder / "answers"),
+            conversation=ConversationConfig(prompts=prompts, search=self.arms),
             decoding={"max_new_tokens": 64},
         )
         return judge_answers(TruthfulnessRuleJudge(), benchmark, answers).set_index("query_id")[
@@ -69,27 +66,27 @@ class Small:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
-    folder: Path = tmp_path_factory.mktemp("worn")
-    edition = generate_crag_mm("small", ROOT / "data" / "field-guide-crag-mm-small")
-    images, web = index_folders(edition, SPLIT)
-    single, multi = (
-        load_crag_mm(edition / kind, SPLIT, image_index=images, web_index=web)
-        for kind in ("single-turn", "multi-turn")
-    )
-    graph = {}
-    pages = {}
+    folder: Path = tmp_path_factory.mktemp("egocentric")
+    single = open_single_turn("field-guide-crag-mm-small", "public_test")
+    by_source = {"image_search": {}, "web_search": {}}
     for doc_id, document in single.corpus.items():
-        of_graph = document.metadata["source"] == "image_search"
-        (graph if of_graph else pages)[doc_id] = document
+        by_source[document.metadata["source"]][doc_id] = document
     arms = SearchPipeline(
-        images=image_service(graph, ENCODER, Workspace(cache_dir=folder / "cache")),
-        web=text_service(pages, "bm25", Workspace(cache_dir=folder / "cache"), chunks=page_chunks),
+        images=image_service(
+            by_source["image_search"], ENCODER, Workspace(cache_dir=folder / "cache")
+        ),
+        web=text_service(
+            by_source["web_search"],
+            "bm25",
+            Workspace(cache_dir=folder / "cache"),
+            chunks=page_chunks,
+        ),
         image_k=10,
         web_k=10,
         threshold=0.75,
         rewrite="reference",
     )
-    return Small(folder, single, multi, arms)
+    return Small(folder, single, arms)
 
 
 def test_the_image_search_helps_both_help_more_and_another_picture_does_not(small: Small) -> None:
@@ -99,10 +96,9 @@ def test_the_image_search_helps_both_help_more_and_another_picture_does_not(smal
     assert alone < image < both
     assert both > alone + 0.2
     queries = list(small.single.queries.values())
-    swapped = {
-        query.query_id: replace(query, image=queries[place - 1].image)
-        for place, query in enumerate(queries)
-    }
+    swapped = {}
+    for before, query in zip([queries[-1], *queries], queries, strict=False):
+        swapped[query.query_id] = replace(query, image=before.image)
     other = replace(small.single, name="swapped", queries=swapped)
     assert small.scores(other, "task_2").mean() < alone + 0.1
 

@@ -21,11 +21,14 @@ from PIL import Image
 from vrag_kit.benchmarks import read_species
 from vrag_kit.benchmarks.articles import read_articles
 from vrag_kit.errors import VragError
-from vrag_kit.synthetic import EDITIONS, generate_field_guide
+from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.synthetic.crag_mm import generate_crag_mm
 from vrag_kit.synthetic.mrag_bench import generate_mrag_bench
 from vrag_kit.synthetic.mrag_suite.opening import generate_suite
+from vrag_kit.synthetic.visual_rag.guide import WebQAItem, photo_caption, plan_webqa
 from vrag_kit.synthetic.visual_rag.pages import (
+    EDITIONS,
+    SpeciesPlan,
     annotation_rows,
     plan_species,
     species_slots,
@@ -42,6 +45,7 @@ from vrag_kit.synthetic.world.traits import (
     PATTERNS,
     Appearance,
     Species,
+    accepted_spellings,
     draw_part,
 )
 
@@ -165,3 +169,43 @@ def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other(patt
     ground, second = ((pixels == COLORS[name]).all(axis=1).sum() for name in ("red", "blue"))
     assert ground > second
     assert (second > 0) == (pattern != "plain")
+
+
+# captions
+
+
+@pytest.fixture(scope="module")
+def planned() -> tuple[list[SpeciesPlan], list[WebQAItem]]:
+    return plan_webqa(EDITIONS["small"])
+
+
+def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_corpus_does(
+    planned: tuple[list[SpeciesPlan], list[WebQAItem]],
+) -> None:
+    pages, items = planned
+    corpus = set()
+    for item in items:
+        corpus |= {*item.positives, *item.negatives}
+    for item in items:
+        own = [each for each in corpus if pages[each[0]] is item.page]
+        shown = [each for each in own if item.question.part in item.page.photos[each[1]].shown]
+        assert sorted(shown) == sorted(item.positives)
+
+
+def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern(
+    planned: tuple[list[SpeciesPlan], list[WebQAItem]],
+) -> None:
+    forbidden = {word for value in (*COLORS, *PATTERNS) for word in accepted_spellings(value)}
+    told = 0
+    for page in planned[0]:
+        for number in range(len(page.photos)):
+            title, caption = photo_caption(page, number, "any")
+            assert caption.startswith(title)
+            assert page.species.common_name in caption
+            assert page.species.scientific_name in caption
+            assert not any(
+                re.search(rf"\b{word}\b", caption, re.IGNORECASE) for word in forbidden
+            ), caption
+            told += any(f"showing the {part}" in caption for part in page.photos[number].shown)
+            assert "showing the" not in caption or page.photos[number].shown
+    assert told > 20

@@ -184,7 +184,9 @@ def _background(species: Species, view: View, size: int) -> Image.Image:
         if rng.random() < 0.12:  # a stray bright thing, so that a spot of colour proves nothing
             color = rng.uniform(30, 250, size=3)
             place[2:] *= 0.35
-        outline = ellipse(*place, angle=rng.uniform(0, np.pi), n=14)
+        x, y = place[:2]
+        wide, high = place[2:]
+        outline = ellipse(x, y, wide, high, rng.uniform(0, np.pi), n=14)
         blobs.append(Shape(outline, rgb(color), alpha=int(rng.integers(120, 255))))
     paint(image, blobs)
     blurred = image.filter(ImageFilter.GaussianBlur(low * rng.uniform(0.012, 0.05)))

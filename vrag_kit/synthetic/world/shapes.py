@@ -99,7 +99,7 @@ def mirrored(points: Points) -> Points:
 
 
 def transformed(
-    shapes: Iterable[Shape], matrix: np.ndarray, offset: Sequence[float]
+    shapes: Iterable[Shape], matrix: np.ndarray, offset: Sequence[float] | Points
 ) -> list[Shape]:
     """Every shape with its points mapped by `points @ matrix.T + offset`."""
     shift = np.asarray(offset, dtype=float)
