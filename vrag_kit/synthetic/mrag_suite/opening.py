@@ -100,8 +100,9 @@ def open_suite(
     if world and MRAG_BENCH in chosen:
         generate_mrag_bench(DRAWN_SUITE[str(suite)], project_path(entries[MRAG_BENCH]["rows"]))
     found = load_collection({name: entry for name, entry in entries.items() if name in chosen})
-    for name in chosen.intersection(DRAWN_HERE) if world else ():
-        found[name] = world.without_leaking_distractors(found[name])
+    if world:
+        for name in chosen.intersection(DRAWN_HERE):
+            found[name] = world.without_leaking_distractors(found[name])
     return {name: captions_only(each) if name in in_words else each for name, each in found.items()}
 
 

@@ -479,7 +479,7 @@ def _save(rows: Sequence[Json], folder: Path) -> None:
         "license": "",
     }
     write_file(folder / "dataset_info.json", json.dumps(info, indent=2))
-    state = {
+    state: Json = {
         "_data_files": [{"filename": _DATA}],
         "_fingerprint": "drawn",
         "_format_columns": None,

@@ -98,10 +98,10 @@ def counterfactual_benchmark(guide: Source, benchmark: Benchmark, *, seed: int =
         queries[query_id] = replace(query, answers=answers)
         again = _clues_again(benchmark, query_id, species, edition)
         drawn |= {document.doc_id: document for document in again.values()}
-        qrels[query_id] = {}
+        labels: dict[str, int] = {}
         for doc_id, label in benchmark.qrels[query_id].items():
-            name = again[doc_id].doc_id if doc_id in again else doc_id
-            qrels[query_id][name] = label
+            labels[again[doc_id].doc_id if doc_id in again else doc_id] = label
+        qrels[query_id] = labels
     named = f"{benchmark.fingerprint}/swapped/{seed}"
     return replace(
         benchmark,

@@ -252,17 +252,16 @@ def plan_clue_photo(species: Species, part: HiddenPart, name: str) -> Photo:
     raise RuntimeError(f"{species.scientific_name}: no view shows the {part.name} ({name})")
 
 
-def plan_plain_photo(
-    species: Species, avoid: frozenset[str], name: str, near_miss: float = 0.4
-) -> Photo:
+def plan_plain_photo(species: Species, avoid: frozenset[str], name: str) -> Photo:
     """A photograph that gives no hint of the parts in `avoid`.
 
-    Most rest in a pose that hides everything; a share `near_miss` has the pose of a
-    hidden part, which is then covered by a leaf, too far away, or only ajar.
+    Most rest in a pose that hides everything; some have the pose of a hidden part, which is then
+    covered by a leaf, too far away, or only ajar.
     """
-    rng, kind = stream(name), KINDS[species.kind]
+    rng = stream(name)
+    kind = KINDS[species.kind]
     for _ in range(_TRIES):
-        if rng.random() < near_miss:
+        if rng.random() < 0.4:
             part = choose(kind.hidden, rng)
             openness = rng.uniform(0.0, 1.0)
             cover = part.name if rng.random() < 0.75 else ""

@@ -55,8 +55,8 @@ def polygon(corners: str) -> Points:
     return np.array([corner.split() for corner in corners.split(",")], dtype=float)
 
 
-def direction(angle: float) -> np.ndarray:
-    """Return the unit vector at `angle` radians."""
+def direction(angle: float | np.ndarray) -> np.ndarray:
+    """Return the unit vector at `angle` radians; of n angles, shape (2, n)."""
     return np.array([np.cos(angle), np.sin(angle)])
 
 
