@@ -41,7 +41,7 @@ LONGEST = (
     "test_run.py",
     "test_cluster.py",
     "test_answerers.py",
-    "test_check.py",
+    "test_dry_run.py",
     "test_in_browser.py",
 )
 """Files that take a minute or more: they come first, so that no process is left alone with

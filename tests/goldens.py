@@ -41,8 +41,7 @@ from vrag_kit.generation import load_generator
 from vrag_kit.generation.generators import CostEstimate
 from vrag_kit.generation.remote.providers import ENDPOINTS, SERVERS
 from vrag_kit.open import open_benchmark, open_inat_corpus, open_webqa
-from vrag_kit.runner import check
-from vrag_kit.runner.dry_run import dry_run_notebooks
+from vrag_kit.runner.dry_run import describe, dry_run_notebooks
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.synthetic import crag_mm, mrag_bench
 from vrag_kit.synthetic.editions import generate_edition
@@ -258,7 +257,7 @@ def forecasts(files: list[Path]) -> Golden:
 def _foreseen(file: Path) -> Golden:
     plan = read_plan(file)
     told = dry_run_notebooks(plan)
-    _, missing = check.describe(plan, told)
+    _, missing = describe(plan, told)
     uncounted = {**told.failed, **told.undrawn}
     asked: dict[str, list[list[float]]] = {}  # one name may stand for two decodings
     for each in told.models:

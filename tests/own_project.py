@@ -14,7 +14,8 @@ import pytest
 import yaml
 from pages import README
 
-from vrag_kit.runner.check import check_parameters
+from vrag_kit.runner.dry_run import describe, dry_run_notebooks
+from vrag_kit.runner.plan import read_plan
 
 ROOT = Path(__file__).parents[1]
 Write = Callable[[str], Path]
@@ -81,6 +82,12 @@ def small_project(folder: Path, guide: Path) -> None:
     (folder / "annotations.jsonl").write_text(few, encoding="utf-8")
 
 
+def check_parameters(file: Path) -> tuple[list[str], list[str]]:
+    """What a dry run of a parameter file finds, and what it misses, as lines."""
+    plan = read_plan(file)
+    return describe(plan, dry_run_notebooks(plan))
+
+
 def shown(words: str) -> str:
     """The pages' Python that holds these words, such as "class FirstOption"."""
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -113,7 +120,7 @@ class Checked:
     guide: Path
 
     def check(self, book: str = ASKING_BOOK, **values: object) -> tuple[list[str], list[str]]:
-        """What `vrag check` finds, and what it misses, in a small project (`small_project`),
+        """What a dry run finds, and what it misses, in a small project (`small_project`),
         which is then the current folder.
         """
         os.chdir(self.folder)  # its fixture goes back

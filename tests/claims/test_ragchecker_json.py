@@ -213,7 +213,7 @@ def test_the_command_asks_a_model_once_and_can_say_beforehand_what(tmp_path: Pat
             return sum("word: ready" not in text_in(each) for each in server.requests)
 
         named = ["--extractor", f"one@{server.url}", "--answers-dir", tmp_path / "answers"]
-        assert "forecast:" in vrag(file, *named, "--forecast").stdout
+        assert "forecast:" in vrag(file, *named, "--dry-run").stdout
         assert asked() == 0
         done = vrag(file, *named, "--json", "--to", out)
         rows = json.loads(done.stdout)["rows"]
@@ -222,5 +222,5 @@ def test_the_command_asks_a_model_once_and_can_say_beforehand_what(tmp_path: Pat
         assert asked() == 2 + 4 + 4 - 3  # the two claims are the same in three places
         assert json.loads(vrag(file, *named, "--json").stdout)["rows"] == rows
         assert json.loads(vrag(out, "--json").stdout)["rows"] == rows
-        assert "no model is asked anything" in vrag(file, *named, "--forecast").stdout
+        assert "no model is asked anything" in vrag(file, *named, "--dry-run").stdout
         assert asked() == 7

@@ -110,7 +110,7 @@ def test_the_command_extracts_and_matches_the_pictures_at_once(
     members = {f"image_corpus/{path.name}": path.read_bytes() for path in corpus.iterdir()}
     (tmp_path / "corpus.zip").write_bytes(archive(".zip", members))
     write_mrag_rows(tmp_path / "data", [rows])
-    command = ["fetch", "mrag-bench", "--to", ".", "--rows", "", "--corpus", "corpus.zip"]
+    command = ["data", "fetch", "mrag-bench", "--to", ".", "--rows", "", "--corpus", "corpus.zip"]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert f"{len(members)} fetched" in result.output
@@ -222,5 +222,5 @@ def test_the_command_fails_when_one_failed(
     for name, code in (("pages", 0), ("gone", 1)):
         sources = {name: replace(PAGES, rows=f"them/{name}")}
         monkeypatch.setattr(fetching_sources, "SOURCES", sources)
-        result = CliRunner().invoke(app, ["fetch", "suite", "--to", str(tmp_path / "to")])
+        result = CliRunner().invoke(app, ["data", "fetch", "suite", "--to", str(tmp_path / "to")])
         assert result.exit_code == code, result.output

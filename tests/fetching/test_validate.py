@@ -1,4 +1,4 @@
-"""`vrag check` of data names every bad row and image once, with its place, and its exit code
+"""`vrag data check` names every bad row and image once, with its place, and its exit code
 says whether that is a fault.
 """
 
@@ -44,8 +44,8 @@ def problems(folder: Path) -> list[tuple[str, str]]:
 
 
 def check(*arguments: object) -> tuple[int, str]:
-    """(exit code, output) of `vrag check`."""
-    done = CliRunner().invoke(app, ["check", *map(str, arguments)])
+    """(exit code, output) of `vrag data check`."""
+    done = CliRunner().invoke(app, ["data", "check", *map(str, arguments)])
     if isinstance(done.exception, VragError):
         return 2, str(done.exception)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception

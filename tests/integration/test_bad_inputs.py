@@ -67,11 +67,11 @@ with (ROOT / "tests" / "bad_inputs.csv").open(encoding="utf-8", newline="") as f
     ROWS = list(csv.DictReader(file))
 RUN = [row for row in ROWS if not row["held_by"]]
 
-FETCH = "fetch visual-rag --annotations one.jsonl --archive a.tar.gz --to images"
+FETCH = "data fetch visual-rag --annotations one.jsonl --archive a.tar.gz --to images"
 CLAIMS = "claims claims.json --extractor one@http://127.0.0.1:9/v1"
 FILES: dict[str, tuple[str, str]] = {
     "parameter file": ("p.yaml", "run p.yaml"),
-    "own module": ("mine.py", "check p.yaml"),
+    "own module": ("mine.py", "run --dry-run p.yaml"),
     "TREC run": ("x.run", "metrics labels x.run"),
     "TREC labels": ("labels", "metrics labels x.run"),
     "claims file": ("claims.json", "claims claims.json"),
@@ -252,7 +252,7 @@ def parameters(made: str, exit_code: str) -> str:
     whole = changes if alone else good | changes
     path.write_text(yaml.safe_dump(whole, sort_keys=False), encoding="utf-8")
     if exit_code == "1":
-        return "check p.yaml"
+        return "run --dry-run p.yaml"
     Path("runs/p").write_text("in the way", encoding="utf-8")
     return "run p.yaml"
 
@@ -274,7 +274,7 @@ def command(row: dict[str, str], made: str, request: pytest.FixtureRequest) -> s
     if kind in ("annotation", "annotation line", "hostile name"):  # behind a good line
         line = raw(made).decode() if kind == "annotation line" else json.loads(made)
         path = request.getfixturevalue("write_annotations")({}, line)
-        return f"check {path} {path.parent / 'images'}"
+        return f"data check {path} {path.parent / 'images'}"
     return parameters(made, row["exit"])
 
 

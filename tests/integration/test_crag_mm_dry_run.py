@@ -1,4 +1,4 @@
-"""`vrag check` on CRAG-MM's real layout: what is not here is listed once, and what the
+"""A dry run on CRAG-MM's real layout: what is not here is listed once, and what the
 notebooks would ask is counted all the same.
 """
 
@@ -13,10 +13,10 @@ import pytest
 import yaml
 from conftest import ROOT
 from crag_rows import session, turn, write_rows
+from own_project import check_parameters
 
 from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, PAGES
 from vrag_kit.files import write_file
-from vrag_kit.runner.check import check_parameters
 
 ASKED = 4
 CLIP, BGE = "openai/clip-vit-large-patch14-336", "BAAI/bge-large-en-v1.5"

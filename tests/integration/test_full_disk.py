@@ -57,7 +57,7 @@ def test_a_full_disk_fails_notebooks_and_not_the_run(here: Path, disk: Path) -> 
 
 @pytest.mark.slow
 def test_an_edition_that_has_no_room_says_what_to_choose(disk: Path) -> None:
-    status, told = said("draw", "field-guide-small", str(disk / "drawn"))
+    status, told = said("data", "generate", "field-guide-small", str(disk / "drawn"))
     assert status == 2
     assert f"{disk / 'drawn'}: " in told
     assert "cannot be drawn there (No space left on device)" in told

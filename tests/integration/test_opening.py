@@ -63,7 +63,7 @@ def test_a_dry_run_does_not_generate_for_minutes_but_says_what_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = r"data/field-guide-mrag-bench .*`vrag draw field-guide-mrag-bench data/"
+    words = r"data/field-guide-mrag-bench .*`vrag data generate field-guide-mrag-bench data/"
     with dry_run(tmp_path / "scratch"), pytest.raises(VragError, match=words):
         open_mrag_bench("field-guide-mrag-bench")
     assert not (tmp_path / "data").exists()

@@ -70,8 +70,8 @@ def test_a_file_outside_of_the_project_is_refused_with_where_to_run(
 def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(here: Path) -> None:
     (here / "rows.txt").write_text("in the way", encoding="utf-8")
     (here / P).write_text("figures_dir: rows.txt/deeper/figures\n", encoding="utf-8")
-    for command in ("check", "run"):
-        ended, told = said(command, P)
+    for command in (["run", "--dry-run"], ["run"]):
+        ended, told = said(*command, P)
         assert (ended, "figures_dir is 'rows.txt/deeper/figures'" in told) == (2, True)
         assert "rows.txt takes no file" in told
     assert not (here / "runs").exists()

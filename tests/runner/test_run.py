@@ -275,7 +275,7 @@ def test_a_model_that_answered_nothing_and_lost_verdicts_are_told_and_a_header_i
     with StrangeServer({**plans, "bad": [f"status 500 {SECRET}"]}) as server:
         server.wants = {"Authorization": f"Bearer {SECRET}"}
         (here / P).write_text(entries_of(server.url), encoding="utf-8")
-        status, checked = said("check", P, "--only", "01")
+        status, checked = said("run", "--dry-run", P, "--only", "01")
         assert (status, checked.count("`export GATEWAY=…`"), server.requests) == (1, 3, [])
         monkeypatch.setenv("GATEWAY", SECRET)
         status, told = said("run", P, "--only", "01")

@@ -12,7 +12,7 @@ example. In the order of use:
     images.ImageFile         an image by its path; `image_cache` for images that lie in rows
     transforms               ids, groups of queries that share images, `hash_parts` for fingerprints
 
-`vrag check` knows the layouts in `fetching.validate`, and a notebook's parameter those in `open`.
+`vrag data check` knows the layouts in `fetching.validate`; a notebook's parameter, those in `open`.
 """
 
 from vrag_kit.benchmarks.datasets.chart_mrag import load_chart_mrag

@@ -129,7 +129,7 @@ def _damaged(where: str, error: Exception) -> VragError:
     """
     is_unknown = isinstance(error, UnidentifiedImageError)
     what = "of no known format" if is_unknown else str(error) or type(error).__name__
-    return VragError(f"{where}: not a readable picture ({what}); `vrag check` lists all of them.")
+    return VragError(f"{where}: not a readable picture ({what}); `vrag data check` lists all.")
 
 
 def shrunk_size(size: tuple[int, int], side: int | None) -> tuple[int, int]:
@@ -162,7 +162,7 @@ def damage(image: LazyImage) -> str:
 
 def unreadable(path: Path, error: OSError) -> VragError:
     """Return the error for a file that cannot be read."""
-    words = f"cannot be read ({error.strerror}); `vrag check` lists every missing file"
+    words = f"cannot be read ({error.strerror}); `vrag data check` lists every missing file"
     return VragError(f"{path}: {words}.")
 
 

@@ -44,7 +44,7 @@ class Problem:
 
 
 class Problems:
-    """What is wrong with data: raised at the first, or collected for `vrag check`."""
+    """What is wrong with data: raised at the first, or collected for `vrag data check`."""
 
     def __init__(self, *, collect: bool = False) -> None:
         self.collect = collect

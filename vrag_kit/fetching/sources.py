@@ -58,7 +58,7 @@ MRAG_BENCH = Source(
     rows="uclanlp/MRAG-Bench@43620fd",
     patterns=("data/*.parquet",),
     by_hand=f"its corpus (3.7 GB): {CORPUS_PAGE}, and then"
-    " `vrag fetch mrag-bench --rows '' --corpus ARCHIVE`",
+    " `vrag data fetch mrag-bench --rows '' --corpus ARCHIVE`",
 )
 _WEBQA = "WebQA_train_val.json, imgs.tsv, imgs.lineidx (51 GB): https://github.com/WebQnA/WebQA"
 SOURCES: Mapping[str, Source] = {
@@ -69,7 +69,7 @@ SOURCES: Mapping[str, Source] = {
     "chart-rag": _CHARTS,
     "mrag-bench": MRAG_BENCH,
     "webqa": Source(by_hand=_WEBQA),
-    "visual-rag": Source(by_hand="its annotations, and `vrag fetch visual-rag` for the images"),
+    "visual-rag": Source(by_hand="annotations; `vrag data fetch visual-rag` gets the images"),
 }
 """MRAG-Suite's data sets by name."""
 

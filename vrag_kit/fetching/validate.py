@@ -1,5 +1,5 @@
-"""Check a benchmark's data (`vrag check`): its loader collects what is wrong with the rows, and
-every image is opened.
+"""Check a benchmark's data (`vrag data check`): its loader collects what is wrong with the rows,
+and every image is opened.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _only_one(target: Path, image_root: Path | None, cache: str) -> Loader:
                 f"{target}: no annotation file with its images (annotations.jsonl, images/),"
                 " neither pages (queries, corpus and qrels) nor charts (*.arrow) nor"
                 f" {ANNOTATIONS}. Name a parameter file (.yaml), a benchmark's folder, or"
-                " `vrag check ANNOTATIONS IMAGE_FOLDER`."
+                " `vrag data check ANNOTATIONS IMAGE_FOLDER`."
             )
     logger.info(f"annotations: {annotations}\nimages: {images}")
     return partial(load_visual_rag, annotations, images)

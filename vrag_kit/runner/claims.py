@@ -72,7 +72,7 @@ def print_claims(
             _note(f"{left_out} results have verdicts missing: left out of {to}")
 
 
-def print_dry_run(file: Path, load: LoadModels | None, answers_dir: Path) -> None:
+def count_calls(file: Path, load: LoadModels | None, answers_dir: Path) -> None:
     """Print the calls that the models of `load` would receive; none is called, and nothing is
     stored. The number of claims of an answer is estimated from its words.
     """

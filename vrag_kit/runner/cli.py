@@ -6,6 +6,7 @@ Each command is a few lines over the package; an error is one clear message and 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from functools import partial
@@ -16,7 +17,6 @@ from typing import Annotated
 from typer import Argument, Exit, Option, Typer
 
 from vrag_kit.errors import VragError
-from vrag_kit.runner.check import print_check
 from vrag_kit.workspace import display_path, enter_project
 
 app = Typer(
@@ -25,9 +25,11 @@ app = Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # lines of a docstring flow together, at any width
 )
-fetch = Typer(no_args_is_help=True, help="Fetch the images of a benchmark.")
+data = Typer(no_args_is_help=True, help="Fetch, check and generate data.")
+fetch = Typer(no_args_is_help=True, help="Fetch the data of a benchmark.")
 answers = Typer(no_args_is_help=True, help="Manage stored answers.")
-app.add_typer(fetch, name="fetch")
+app.add_typer(data, name="data")
+data.add_typer(fetch, name="fetch")
 app.add_typer(answers, name="answers")
 
 Parameters = Annotated[list[Path], Argument(help="YAML files, such as params/visual_rag/demo.yaml")]
@@ -59,13 +61,21 @@ def run(
     jobs: Annotated[int | None, Option(help="notebooks at once; by default by cores")] = None,
     cluster: Annotated[str, Option(help="a Dask scheduler's address, or local:2")] = "",
     force: Annotated[bool, Option("--force", help="also run what is unchanged")] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="only count the model calls, and list missing inputs")
+    ] = False,
 ) -> None:
     """Run notebooks with papermill. Notebooks that are finished and unchanged are skipped.
-    Exits with 1 if one failed.
+    Exits with 1 if one failed, or a dry run lacks something.
     """
+    files = enter_project(parameters)
+    if dry_run:
+        os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's library is imported, below
+        from vrag_kit.runner.dry_run import print_dry_run
+
+        raise Exit(int(print_dry_run(files, only or ())))
     from vrag_kit.runner.run import run_notebooks, summary
 
-    files = enter_project(parameters)
     outcomes = run_notebooks(files, only=only or (), jobs=jobs, cluster=cluster, force=force)
     print(f"\n{summary(outcomes)}", flush=True)
     raise Exit(int(any(outcome.status == "failed" for outcome in outcomes)))
@@ -168,53 +178,37 @@ def claims(
     checker: Annotated[str, Option(help="model that checks claims")] = "",
     answers_dir: Annotated[Path, Option(help="folder of the answer store")] = Path("runs/answers"),
     device: Annotated[str, Option(help="the device of local models")] = "cpu",
-    only_forecast: Annotated[bool, Option("--forecast", help="only count the calls")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="only count the calls")] = False,
 ) -> None:
     """Print claim diagnostics of RAGChecker's files: RAGChecker's metrics, and MM-RAGChecker's by
     modality, from the same verdicts. A file without claims needs --extractor.
     """
-    from vrag_kit.runner.claims import load_models, print_claims, print_dry_run
+    from vrag_kit.runner.claims import count_calls, load_models, print_claims
 
     load = partial(load_models, extractor=extractor, checker=checker, device=device)
     models = load if extractor else None
-    if only_forecast:
-        print_dry_run(file, models, answers_dir)
+    if dry_run:
+        count_calls(file, models, answers_dir)
     else:
         print_claims(file, models, answers_dir, as_json=as_json, to=to)
 
 
-@app.command()
-def check(
-    target: Annotated[
-        Path,
-        Argument(help="a parameter file, an annotation file (JSON Lines), or a benchmark's folder"),
-    ],
+@data.command("check")
+def check_files(
+    target: Annotated[Path, Argument(help="an annotation file (JSON Lines), or a folder of data")],
     image_root: Annotated[Path | None, Argument(help="the images of an annotation file")] = None,
-    csv: Annotated[Path | None, Option(help="a CSV file for all findings in data")] = None,
-    only: Only = None,
+    csv: Annotated[Path | None, Option(help="a CSV file for all findings")] = None,
 ) -> None:
-    """Check a parameter file: count its model calls and list missing inputs; no model is called.
-    Or check a benchmark: list invalid rows, and missing, damaged or unusual images.
+    """List a benchmark's invalid rows, and its missing, damaged or unusual images. Exits with 1 if
+    there are faults.
     """
-    if target.suffix in (".yaml", ".yml"):
-        (file,) = enter_project([target])
-        raise Exit(int(print_check(file, only or ())))
     from vrag_kit.fetching.validate import check_data
 
     raise Exit(int(check_data(target, image_root, csv=csv)))
 
 
-@app.command()
-def forecast(parameters: Parameters) -> None:
-    """Count the model calls of parameter files: calls, images, tokens, cost and hours, and what is
-    stored already, as `vrag check` does. No model is called.
-    """
-    missing = [print_check(file) for file in enter_project(parameters)]
-    raise Exit(int(any(missing)))
-
-
-@app.command()
-def draw(
+@data.command()
+def generate(
     edition: Annotated[
         str, Argument(help="field-guide, or -mrag-bench, -crag-mm, -mrag-suite; also with -small")
     ],
@@ -241,11 +235,8 @@ def fetch_images(
 
     fetched = fetch_visual_rag(annotations, archive, to)
     print(fetched)
-    if not fetched.missing:
-        print(f"{to} is complete")
-    else:
-        missing = to / "missing.txt"
-        print(f"{to} is not complete; {missing} lists all that are missing or damaged")
+    if fetched.missing:
+        print(f"{to / 'missing.txt'} lists all that are missing or damaged")
     raise Exit(int(bool(fetched.missing)))
 
 

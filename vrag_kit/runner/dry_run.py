@@ -1,4 +1,5 @@
-"""Dry run of a parameter file's notebooks, which counts the model calls of a run.
+"""Dry run of a parameter file's notebooks, which counts the model calls of a run and lists what it
+lacks.
 
 Cells run with placeholder models on a copy of the answers, in this process; a failing cell does
 not hide the calls of the next. Outputs go to a temporary folder.
@@ -12,7 +13,7 @@ import shutil
 import tempfile
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -29,11 +30,11 @@ from vrag_kit.errors import NotGeneratedError, VragError
 from vrag_kit.generation import load_generator
 from vrag_kit.generation.generators import CostEstimate, DryRunGenerator
 from vrag_kit.generation.store import AnswerStore, copy_store
-from vrag_kit.log import collect_notes
+from vrag_kit.log import collect_notes, format_duration
 from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.runner.params import cell_tags, read_cells
-from vrag_kit.runner.plan import Plan, notebook_name
+from vrag_kit.runner.plan import Plan, notebook_name, read_plan, select_notebooks
 from vrag_kit.workspace import path as project_path
 
 _MODEL = re.compile(r"(model|judge|writer|rewriter|extractor|checker|detector)s?$")
@@ -94,10 +95,11 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
             answer_ids |= _answer_ids(space)
             if fault is not None:
                 _load_models(settings)
-                words = fault.words
+                words = str(fault)
                 for folder in [each for each in settings if each.endswith("_dir")]:
                     words = words.replace(str(Path(scratch) / folder), str(settings[folder]))
-                (report.undrawn if fault.undrawn else report.failed)[name] = words
+                undrawn = isinstance(fault, NotGeneratedError)
+                (report.undrawn if undrawn else report.failed)[name] = words
         with ExitStack() as opened:
             stores = []
             for place in sorted(recorded.stores):
@@ -183,24 +185,17 @@ def _copy_files(source: Path, target: Path) -> None:
             shutil.copy(file, target)
 
 
-@dataclass(frozen=True, slots=True)
-class CellError:
-    """The first error of a notebook; later ones mostly follow from it."""
-
-    words: str
-    undrawn: bool  # whether it comes of data that the run draws itself
-
-
 def execute_cells(
     notebook: Path, settings: Mapping[str, Any], models: Sequence[object]
-) -> tuple[dict[str, Any], CellError | None]:
+) -> tuple[dict[str, Any], VragError | None]:
     """Execute a notebook's code cells with these settings. Returns (variables at the end, first
-    error); calls are recorded in `models`.
+    error: later ones mostly follow from it); calls are recorded in `models`. The error is a
+    `NotGeneratedError` if the run generates the data that a cell lacks.
     """
     space: dict[str, Any] = {"__name__": "__main__", "display": lambda *_: None}
     cells = [cell for cell in read_cells(notebook) if cell["cell_type"] == "code"]
     before = _prompts(models)
-    first = None
+    first: VragError | None = None
     silence = io.StringIO()
     with (
         redirect_stdout(silence),
@@ -222,7 +217,8 @@ def execute_cells(
                 words = str(error) if known else f"{type(error).__name__}: {error}"
                 if _prompts(models) > before:
                     words = f"counted up to code cell {number}, which fails: {words}"
-                first = first or CellError(words, isinstance(error, NotGeneratedError))
+                kind = NotGeneratedError if isinstance(error, NotGeneratedError) else VragError
+                first = first or kind(words)
     return space, first
 
 
@@ -239,3 +235,74 @@ def _answer_ids(space: Mapping[str, Any]) -> set[str]:
         if "parts" in table:  # of long answers that are joined from replies
             answer_ids |= set(chain.from_iterable(table["parts"]))
     return answer_ids
+
+
+def print_dry_run(files: Sequence[Path], only: Sequence[str] = ()) -> bool:
+    """Print the expected calls and missing inputs of parameter files, or of their notebooks in
+    `only` (`select_notebooks`); returns whether something is missing. Raises `VragError` as
+    `read_plan` does.
+    """
+    complete = True
+    for plan in select_notebooks([read_plan(file) for file in files], only):
+        found, missing = describe(plan, dry_run_notebooks(plan))
+        print(*found, *(f"missing: {line}" for line in missing), sep="\n")
+        if missing:
+            complete = False
+        else:
+            print("nothing is missing")
+    return not complete
+
+
+def describe(plan: Plan, report: DryRunReport) -> tuple[list[str], list[str]]:
+    """Return (findings and expected calls, what is missing) as lines to print, of a dry run of a
+    plan.
+    """
+    found = [f"{plan.file}: {report.stored:,} answers that it uses are stored already"]
+    found += [f"{model.name}\n  {model.forecast}" for model in report.models]
+    if any(model.forecast.cost for model in report.models):
+        found.append(_total(report))
+    elif not (report.models or report.failed or report.undrawn):
+        found.append("no model is asked anything")
+    found += _by_finding((words, name) for name, words in report.undrawn.items())
+    if report.any_order:
+        found.append(
+            "an estimate: not searched yet, and so other documents in their place, is what"
+            f" {', '.join(report.any_order)} will find"
+        )
+    found += _by_finding(report.notes)
+    missing = list(report.missing)
+    for model in report.models:
+        missing += _too_much(model)
+    missing += _by_finding((words, name) for name, words in report.failed.items())
+    return found, missing
+
+
+def _too_much(model: ModelCost) -> list[str]:
+    """Whether prompts are too long for a model, or too expensive."""
+    cost, lines = model.forecast.cost, []
+    if model.forecast.misfits:
+        lines.append(f"model {model.name!r}: {model.forecast.misfits:,} prompts will not fit")
+    if model.max_cost is not None and cost and model.spent + cost > model.max_cost:
+        lines.append(
+            f"model {model.name!r}: it will cost about {cost:,.2f} US dollars, after"
+            f" {model.spent:,.2f} so far; its max_cost is {model.max_cost:g}"
+        )
+    return lines
+
+
+def _total(report: DryRunReport) -> str:
+    """The cost and duration of all models together."""
+    forecasts = [model.forecast for model in report.models]
+    uncounted = any(each.uncounted for each in forecasts) or report.failed or report.undrawn
+    cost = sum(each.cost or 0 for each in forecasts)
+    duration = format_duration(3600 * sum(each.hours for each in forecasts))
+    about = "at least" if uncounted else "about"
+    return f"all models together: {about} {cost:,.2f} US dollars and, one by one, {duration}"
+
+
+def _by_finding(findings: Iterable[tuple[str, str]]) -> list[str]:
+    """One line for each finding (words, notebook), with the names of its notebooks before it."""
+    books: dict[str, list[str]] = defaultdict(list)
+    for words, name in findings:
+        books[words].append(name)
+    return [f"{', '.join(names)}: {words}" for words, names in books.items()]

@@ -64,7 +64,7 @@ def corpora_to_embed(file: Path, only: Sequence[str]) -> Iterator[PlannedEmbeddi
             error = execute_cells(notebook, redirected, recorded.models)[1]
             corpora = [each for each in recorded.corpora if isinstance(each, PlannedEmbedding)]
         if error and not corpora:
-            reason = reason or f" {notebook_name(notebook)}: {error.words}"
+            reason = reason or f" {notebook_name(notebook)}: {error}"
         count += len(corpora)
         yield from corpora
     if not count:

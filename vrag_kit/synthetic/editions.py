@@ -129,7 +129,7 @@ def _refuse_in_dry_run(benchmark: str, edition: str, folder: Path) -> None:
     if edition == "full":
         raise NotGeneratedError(
             f"{place} is not drawn yet, or by older code. The run draws it, which takes minutes;"
-            f" `vrag draw {benchmark} {place}` does now, and then what is asked can be counted."
+            f" `vrag data generate {benchmark} {place}` does now, and then calls are counted."
         )
     logger.warning(f"{place} was not drawn yet, and is now")
 

@@ -1,4 +1,4 @@
-"""Checkpoints that are cut, incomplete or of another size are refused; `vrag check` says what it
+"""Checkpoints that are cut, incomplete or of another size are refused; a dry run says what it
 can see without the weights.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import ROOT, WEIGHTS
+from own_project import check_parameters
 from retrieval_data import refused
 
 from vrag_kit.dry_run import dry_run
@@ -21,7 +22,6 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
 from vrag_kit.retrieval import load_encoder
 from vrag_kit.retrieval.encoders.loading import open_encoder
-from vrag_kit.runner.check import check_parameters
 
 CONFIG, WEIGHT = "open_clip_config.json", "open_clip_model.safetensors"
 Damage = Callable[[Path], object]

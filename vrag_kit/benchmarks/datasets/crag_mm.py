@@ -65,7 +65,7 @@ def _label(value: object, info: ValidationInfo) -> str:
         names = (info.context or {}).get(column)
         if names is None:
             found = f"is the number {value}, and the file does not carry the names of its labels"
-            raise ValueError(f"{found}; expected a ClassLabel, or a name (`vrag fetch crag-mm`).")
+            raise ValueError(f"{found}; expected a ClassLabel, or names (`vrag data fetch`).")
         if not 0 <= value < len(names):
             raise ValueError(f"is {value}, an unknown label; the file names {len(names)}.")
         value = names[value]
@@ -239,18 +239,18 @@ def _usable(
     if problems.collect:
         for each in kept:
             if each.url and each.session_id in missing:
-                words = f"the image at {each.url} was not fetched (`vrag fetch crag-mm` does that)"
+                words = f"the image at {each.url} was not fetched: `vrag data fetch crag-mm`"
                 problems.add(Kind.MISSING, each.where, words, each.image_name)
         return kept
     usable = [each for each in kept if each.session_id not in missing]
     if not usable:
-        expected = "those that `vrag fetch crag-mm` fetches"
+        expected = "those that `vrag data fetch crag-mm` fetches"
         raise VragError(f"{name}: no image of a session is in {place}; expected {expected}.")
     count, used = (sum(len(each.turns) for each in some) for some in (sessions, usable))
     if count > used:
         logger.info(
             f"{name}: {count - used:,} of {count:,} questions are left out: the pictures of"
-            f" {len(missing):,} sessions are not in {place} (`vrag fetch crag-mm`"
+            f" {len(missing):,} sessions are not in {place} (`vrag data fetch crag-mm`"
             f" fetches them), and the authors drop {len(sessions) - len(kept):,}"
         )
     return usable
@@ -345,7 +345,7 @@ def find_split(rows: Path | str, split: str, problems: Problems = RAISE) -> list
     """
     if split not in SPLITS:
         raise VragError(f"split is {split!r}; expected {' or '.join(SPLITS)}.")
-    what = f"CRAG-MM's shards of {split} (`vrag fetch crag-mm`)"
+    what = f"CRAG-MM's shards of {split} (`vrag data fetch crag-mm`)"
     return find_shards(rows, (f"{split}-*.parquet", f"data/{split}-*.parquet"), what, problems)
 
 

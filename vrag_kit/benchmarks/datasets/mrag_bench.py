@@ -41,7 +41,7 @@ from vrag_kit.log import logger, track
 from vrag_kit.types import Benchmark, Document, LazyImage, Query
 from vrag_kit.workspace import path as project_path
 
-_SHARDS = "MRAG-Bench's shards (test-00000-of-000028.parquet, …; `vrag fetch mrag-bench`)"
+_SHARDS = "MRAG-Bench's shards (test-00000-of-000028.parquet, …; `vrag data fetch mrag-bench`)"
 CORPUS = "image_corpus"
 """The image folder in the archive of the corpus."""
 STORE = "runs/mrag_bench"
@@ -180,7 +180,7 @@ def corpus_images(corpus: Path | str) -> list[Path]:
     for place in (folder, folder / CORPUS):
         if place.is_dir() and (files := list_images(place)):
             return files
-    what = "MRAG-Bench's image_corpus (`vrag fetch mrag-bench`)"
+    what = "MRAG-Bench's image_corpus (`vrag data fetch mrag-bench`)"
     raise VragError(f"{folder}: found no images; expected {what}, or no corpus.")
 
 

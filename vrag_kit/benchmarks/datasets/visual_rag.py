@@ -98,7 +98,7 @@ def load_visual_rag(
                 if file not in files_in(folder) and name not in missing:
                     missing.add(name)
                     words = f"image {file!r} is not in the species folder {image_root / folder}"
-                    problems.add(Kind.MISSING, where, f"{words}; `vrag check` lists all.", name)
+                    problems.add(Kind.MISSING, where, f"{words}; see `vrag data check`.", name)
             query = _query(row, v2, where, queries, problems)
             told = [query.text, query.answers, query.entity, sorted(row.images.items())]
             before = ", " if queries else "["

@@ -1,5 +1,5 @@
-"""`vrag check params/….yaml` counts what a run will ask and lists what it lacks, and
-runs, asks and fetches nothing.
+"""`vrag run --dry-run` counts what a run will ask and lists what it lacks, and runs, asks and
+fetches nothing.
 
 Small notebooks of a project of its own are rehearsed here; those of the kit where a claim is
 about them.
@@ -24,6 +24,7 @@ from own_project import (
     FINDING_BOOK,
     OPENS,
     QUESTIONS_ASKED,
+    check_parameters,
     notebook,
     small_data,
     small_project,
@@ -32,7 +33,6 @@ from own_project import (
 from vrag_kit.generation import (
     AnswerStore,
 )
-from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.run import run_notebooks
 
 FEW = str(WEIGHTS / "field-guide-vlm-few")
@@ -174,14 +174,15 @@ def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_someth
 def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothing_is(
     parameters,
 ) -> None:
-    status, told = said("check", str(parameters()))
+    status, told = said("run", "--dry-run", str(parameters()))
     assert (status, told.splitlines()[-1]) == (0, "nothing is missing")
     file = str(parameters(notebooks=BOOKS, image_root="/nowhere"))
     for only in (["--only", "01", "--only", "03"], ["--only", "01,03"]):
-        status, told = said("check", file, *only)
+        status, told = said("run", "--dry-run", file, *only)
         assert (status, f"missing: {BOOKS[0]}, {BOOKS[2]}: " in told) == (1, True)
         assert "02_asks_too" not in told
-    assert "no notebook '07'; found mine/01_asks, mine/02" in said("check", file, "--only=07")[1]
+    _, told = said("run", "--dry-run", file, "--only=07")
+    assert "no notebook '07'; found mine/01_asks, mine/02" in told
 
 
 def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_named(parameters) -> None:
@@ -193,7 +194,7 @@ def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_named(parameter
 
 
 def test_data_that_the_run_draws_itself_are_told_and_are_nothing_missing(parameters) -> None:
-    status, printed = said("check", str(parameters(data="field-guide")))
+    status, printed = said("run", "--dry-run", str(parameters(data="field-guide")))
     assert (status, printed.splitlines()[-1]) == (0, "nothing is missing")
-    assert re.search(f"{BOOKS[0]}: data/field-guide .*`vrag draw", printed)
+    assert re.search(f"{BOOKS[0]}: data/field-guide .*`vrag data generate", printed)
     assert not Path("data").exists()
