@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 _TEXT = "nobody was asked, these words take the place of an answer and are about as long as one"
 
@@ -22,11 +23,11 @@ class DryRun:
     """Temporary folder; placeholder answers may be stored only below it."""
     stores: set[Path] = field(default_factory=set)
     """Copies of the answer stores that were opened, below `scratch`."""
-    models: list[object] = field(default_factory=list)
+    models: list[Any] = field(default_factory=list)  # `DryRunGenerator`, which this room precedes
     """Dry-run generators that were opened, each with the prompts it received."""
     any_order: set[str] = field(default_factory=set)
     """Retrievers that were not run yet; arbitrary documents replace their results."""
-    corpora: list[object] = field(default_factory=list)
+    corpora: list[Any] = field(default_factory=list)  # `PlannedEmbedding`
     """Corpora searched by vectors, which would be embedded."""
     missing: dict[str, None] = field(default_factory=dict)
     """Why models and retrievers cannot be loaded on this machine, each reason once."""

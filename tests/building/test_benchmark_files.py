@@ -60,7 +60,7 @@ def test_the_parameter_file_gives_each_notebook_the_data_or_a_reason_why_not(
     annotations = write_benchmark(tmp_path / "geese", kept, tree, title)
     parameters = annotations.with_name("geese.yaml")
     monkeypatch.chdir(ROOT)
-    given = {notebook.stem: values for notebook, values in read_plan(parameters).given.items()}
+    given = {task.notebook.stem: task.given for task in read_plan(parameters).tasks}
     data = {"name": title, "annotations": str(annotations), "image_root": str(tree)}
     assert given["02_retriever_comparison"]["data"] == data
     text = parameters.read_text(encoding="utf-8")

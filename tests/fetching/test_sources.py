@@ -130,7 +130,7 @@ def test_the_command_fetches_crag_mm_and_tells_what_is_missing(tmp_path: Path) -
         talks = write_rows(tmp_path / "talks", [talk], names=MULTI)
         with tarfile.open(tmp_path / "talks.tar.gz", "w:gz") as tar:
             tar.add(talks, "deep/talks")
-        command = f"fetch crag-mm --to {tmp_path}/to --single {by_hand} --allow-private"
+        command = f"data fetch crag-mm --to {tmp_path}/to --single {by_hand} --allow-private"
         command += f" --multi {tmp_path}/talks.tar.gz --split validation"
         result = CliRunner().invoke(app, command.split())
         assert result.exit_code == 1, result.output

@@ -108,11 +108,11 @@ def given_to(paper: str, number: str) -> dict[str, Any]:
     for file in sorted((ROOT / "params" / paper).glob("*.yaml")):
         if file.name in ("paper.yaml", "figure5.yaml"):
             plan = read_plan(file)
-            found += [each for each in plan.given.items() if each[0].stem[:2] == number]
-    ((path, given),) = found
+            found += [task for task in plan.tasks if task.notebook.stem[:2] == number]
+    (task,) = found
     values: dict[str, Any] = {}
-    for name, usual in declared_parameters(path).items():
-        value = given.get(name, usual)
+    for name, usual in declared_parameters(task.notebook).items():
+        value = task.settings[name]
         values[name] = value
         if isinstance(usual, dict) and isinstance(value, dict):
             values |= {f"{name}.{key}": each for key, each in {**usual, **value}.items()}

@@ -28,7 +28,7 @@ def plan_of(folder: Path, content: str) -> list[dict[str, object]]:
     """What each notebook of a parameter file is given."""
     file = folder / "p.yaml"
     file.write_text(content, encoding="utf-8")
-    return list(read_plan(file).given.values())
+    return [task.given for task in read_plan(file).tasks]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_notebook_may_be_called_by_its_number_or_the_beginning_of_its_name(
 ) -> None:
     Path("mine.yaml").write_text(f"notebooks: [{entry}]\n", encoding="utf-8")
     plan = read_plan(Path("mine.yaml"))
-    assert [book.stem for book in plan.given] == ["02_two"]
+    assert [task.notebook.stem for task in plan.tasks] == ["02_two"]
     assert plan.folder == here / "runs" / "mine"
 
 
@@ -139,7 +139,7 @@ def test_an_old_name_leads_to_one_in_use() -> None:
 )
 def test_plain_papermill_means_what_a_run_makes_of_a_parameter_file(file: Path) -> None:
     raw = yaml.safe_load(file.read_text(encoding="utf-8"))
-    for path, given in read_plan(file).given.items():
-        assert given
-        assert {name: raw[name] for name in given} == given
-        assert set(given) == set(raw) & set(declared_parameters(path))
+    for task in read_plan(file).tasks:
+        assert task.given
+        assert {name: raw[name] for name in task.given} == task.given
+        assert set(task.given) == set(raw) & set(declared_parameters(task.notebook))

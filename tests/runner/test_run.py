@@ -26,7 +26,7 @@ from vrag_kit.processes import available_cores
 from vrag_kit.runner.job import LocalPool, run_lock
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.runner.report import write_report
-from vrag_kit.runner.run import KERNEL, job_limits, plan_tasks
+from vrag_kit.runner.run import KERNEL, is_finished, job_limits
 
 FILES = (P, "params/other/p.yaml", "params/guide/q.yaml")
 FIRST = """import os, pathlib, subprocess, sys, time
@@ -150,8 +150,7 @@ DONE = {"01_one", "02_two", "09_last"}
 
 def unfinished() -> set[str]:
     """What a run would run again, of what ended well."""
-    tasks = plan_tasks(read_plan(Path(P)))
-    return {task.notebook.stem for task in tasks if not task.is_finished()} & DONE
+    return {task.notebook.stem for task in read_plan(Path(P)).tasks if not is_finished(task)} & DONE
 
 
 @pytest.mark.slow
@@ -242,7 +241,7 @@ def test_a_runner_that_is_ended_leaves_nothing_that_it_started(
     log = (here / "run.log").read_text(encoding="utf-8")
     assert "died" not in log
     assert ("interrupted: run the same command" in log) == (how == signal.SIGINT)
-    assert not any(task.is_finished() for task in plan_tasks(read_plan(Path(P))))
+    assert not any(map(is_finished, read_plan(Path(P)).tasks))
 
 
 ASKING = """from vrag_kit.generation import AnswerStore, ask_prompts, load_generator

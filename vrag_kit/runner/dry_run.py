@@ -33,12 +33,12 @@ from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.log import collect_notes, format_duration
 from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.runs import find_run_file
-from vrag_kit.runner.params import cell_tags, read_cells
-from vrag_kit.runner.plan import Plan, notebook_name, read_plan, select_notebooks
+from vrag_kit.runner.params import cell_tags, entries, read_cells
+from vrag_kit.runner.plan import Plan, read_plan, select_notebooks
 from vrag_kit.workspace import path as project_path
 
-_MODEL = re.compile(r"(model|judge|writer|rewriter|extractor|checker|detector)s?$")
-_RETRIEVER = re.compile(r"(retriever|service)s?$")
+_MODEL = re.compile(r"(model|judge|writer|rewriter|extractor|checker|detector)s?(\.|$)")
+_RETRIEVER = re.compile(r"(retriever|service)s?(\.|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,15 +81,16 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
         dry_run(Path(scratch)) as recorded,
         collect_notes() as notes,
     ):
-        for notebook, settings in plan.settings():
-            name, redirected = notebook_name(notebook), redirect_outputs(settings, Path(scratch))
+        for task in plan.tasks:
+            name, settings = task.name, task.settings
+            redirected = redirect_outputs(settings, Path(scratch))
             if "hardware" in settings:
                 redirected["hardware"] = {**settings["hardware"], "device": "cpu"}
                 try:
                     check_device(hardware_of(settings["hardware"]).device)
                 except VragError as error:
                     recorded.missing[str(error)] = None
-            space, fault = execute_cells(notebook, redirected, recorded.models)
+            space, fault = execute_cells(task.notebook, redirected, recorded.models)
             report.notes += [(note, name) for note in notes]
             notes.clear()
             answer_ids |= _answer_ids(space)
@@ -118,21 +119,16 @@ def _load_models(settings: Mapping[str, Any]) -> None:
     """Load the models and retrievers that a failed notebook may not have reached, so that all that
     is missing is listed. Parameters name them by their roles: `judge`, `filter_models`.
     """
-    for name, value in settings.items():
-        if isinstance(value, Mapping) and "model" not in value:
-            role = _MODEL.search(name) or _RETRIEVER.search(name)
-            _load_models({name: list(value.values())} if role else value)
+    for name, entry in entries(settings):
+        options = {"model": entry} if isinstance(entry, str) else dict(entry)
+        options.pop("rubric", None)
+        spec = str(options["model"])
+        if not set(spec) & set("-/@"):  # a word that is no model
             continue
-        for entry in value if isinstance(value, list) else [value]:
-            spec = entry.get("model") if isinstance(entry, Mapping) else entry
-            if not isinstance(spec, str) or not set(spec) & set("-/@"):  # a word that is no model
-                continue
-            if _MODEL.search(name):
-                options = dict(entry) if isinstance(entry, Mapping) else {"model": entry}
-                options.pop("rubric", None)
-                load_generator(options)
-            elif _RETRIEVER.search(name) and find_run_file(spec) is None:
-                open_encoder(entry)
+        if _MODEL.search(name):
+            load_generator(options)
+        elif _RETRIEVER.search(name) and find_run_file(spec) is None:
+            open_encoder(entry)
 
 
 def model_costs(recorded: DryRun, stores: Sequence[AnswerStore]) -> list[ModelCost]:
@@ -141,7 +137,7 @@ def model_costs(recorded: DryRun, stores: Sequence[AnswerStore]) -> list[ModelCo
     """
     groups: dict[str, list[DryRunGenerator]] = defaultdict(list)
     for model in recorded.models:
-        if isinstance(model, DryRunGenerator) and model.prompts:
+        if model.prompts:
             groups[f"{model.name} {model.fingerprint} {model.decoding}"].append(model)
     costs = []
     for first, *others in groups.values():
@@ -186,7 +182,7 @@ def _copy_files(source: Path, target: Path) -> None:
 
 
 def execute_cells(
-    notebook: Path, settings: Mapping[str, Any], models: Sequence[object]
+    notebook: Path, settings: Mapping[str, Any], models: Sequence[DryRunGenerator]
 ) -> tuple[dict[str, Any], VragError | None]:
     """Execute a notebook's code cells with these settings. Returns (variables at the end, first
     error: later ones mostly follow from it); calls are recorded in `models`. The error is a
@@ -222,8 +218,8 @@ def execute_cells(
     return space, first
 
 
-def _prompts(models: Sequence[object]) -> int:
-    return sum(len(model.prompts) for model in models if isinstance(model, DryRunGenerator))
+def _prompts(models: Sequence[DryRunGenerator]) -> int:
+    return sum(len(model.prompts) for model in models)
 
 
 def _answer_ids(space: Mapping[str, Any]) -> set[str]:

@@ -9,21 +9,15 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.embedding_cache import (
-    PlannedEmbedding,
-    ShardPart,
-    document_keys,
-    embed_part,
-)
+from vrag_kit.retrieval.embedding_cache import ShardPart, embed_part
 from vrag_kit.retrieval.encoders.loading import open_encoder
-from vrag_kit.retrieval.shards import documents_folder
 from vrag_kit.runner.dry_run import execute_cells, redirect_outputs
-from vrag_kit.runner.plan import notebook_name, read_plan, select_notebooks
+from vrag_kit.runner.plan import read_plan, select_notebooks
 
 
 def parse_part(text: str) -> ShardPart:
@@ -35,37 +29,25 @@ def parse_part(text: str) -> ShardPart:
 
 
 def embed_parameters(file: Path, part: ShardPart, only: Sequence[str]) -> None:
-    """Embed a part of every corpus that the notebooks search by vectors.
+    """Embed a part of every corpus that the notebooks search by vectors; `only` limits the
+    notebooks (`select_notebooks`).
 
     Raises `VragError` as `embed_documents` does, and if no notebook searches.
     """
-    seen: set[tuple[Path, bytes]] = set()
-    for corpus in corpora_to_embed(file, only):
-        encoder = open_encoder(corpus.entry, device=corpus.device)
-        _, keys = document_keys(encoder, corpus.documents)
-        identity = (documents_folder(encoder, corpus.root), keys.tobytes())
-        if identity not in seen:
-            seen.add(identity)
-            embed_part(encoder, corpus.documents, corpus.root, part)
-
-
-def corpora_to_embed(file: Path, only: Sequence[str]) -> Iterator[PlannedEmbedding]:
-    """Yield the corpora that a file's notebooks search by vectors, notebook by notebook. `only`
-    limits the notebooks (`select_notebooks`).
-    """
-    count, reason = 0, ""
+    searches, reason = False, ""
     (plan,) = select_notebooks([read_plan(file)], only)
-    for notebook, settings in plan.settings():
-        if "cache_dir" not in settings:  # it searches nothing
+    for task in plan.tasks:
+        if "cache_dir" not in task.settings:  # it searches nothing
             continue
         with tempfile.TemporaryDirectory() as scratch, dry_run(Path(scratch)) as recorded:
             recorded.asks = False
-            redirected = redirect_outputs(settings, Path(scratch))
-            error = execute_cells(notebook, redirected, recorded.models)[1]
-            corpora = [each for each in recorded.corpora if isinstance(each, PlannedEmbedding)]
-        if error and not corpora:
-            reason = reason or f" {notebook_name(notebook)}: {error}"
-        count += len(corpora)
-        yield from corpora
-    if not count:
+            redirected = redirect_outputs(task.settings, Path(scratch))
+            error = execute_cells(task.notebook, redirected, recorded.models)[1]
+        for corpus in recorded.corpora:
+            encoder = open_encoder(corpus.entry, device=corpus.device)
+            embed_part(encoder, corpus.documents, corpus.root, part)
+        searches = searches or bool(recorded.corpora)
+        if error:
+            reason = reason or f" {task.name}: {error}"
+    if not searches:
         raise VragError(f"{file}: no notebook of it comes to a search by vectors.{reason}")

@@ -6,7 +6,7 @@ import ast
 import json
 import os
 from collections import ChainMap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,18 @@ def split_by_notebook(
         notebook: {name: value for name, value in values.items() if name in names}
         for notebook, names in declared.items()
     }
+
+
+def entries(values: Values, above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (name, entry) of each text, and of each mapping with a "model", that parameters hold at
+    any depth. A name in a mapping is "web_search.rewriter".
+    """
+    for name, value in values.items():
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, Mapping) and "model" not in each:
+                yield from entries(each, f"{above}{name}.")
+            elif isinstance(each, str | Mapping):
+                yield f"{above}{name}", each
 
 
 def unwritable_folders(folders: Collection[tuple[str, str]]) -> list[str]:

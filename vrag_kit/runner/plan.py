@@ -7,8 +7,9 @@ runs/visual_rag/demo/visual_rag/02_….ipynb    its copy, executed with that fil
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.runner.params import (
     SERVES,
     declared_parameters,
+    entries,
     read_parameters,
     split_by_notebook,
     unwritable_folders,
@@ -24,20 +26,39 @@ from vrag_kit.runner.params import (
 from vrag_kit.workspace import project_root
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True)
+class Task:
+    """A notebook to run with the parameters from a parameter file."""
+
+    notebook: Path
+    given: dict[str, Any]
+    folder: Path  # of the parameter file's copies
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """All parameters of the notebook, given or default."""
+        return declared_parameters(self.notebook) | self.given
+
+    @property
+    def name(self) -> str:
+        """The notebook's folder and file name."""
+        return notebook_name(self.notebook)
+
+    @property
+    def output(self) -> Path:
+        """The path of the executed copy."""
+        return self.folder / f"{self.name}.ipynb"
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A parameter file and its notebooks."""
 
     file: Path
-    given: Mapping[Path, dict[str, Any]]
-    """Notebook → its parameters from the file, in the order of execution."""
     folder: Path
     """Folder of the executed copies, each in the folder of its notebook."""
-
-    def settings(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Yield each notebook with all its parameters, given or default."""
-        for notebook, given in self.given.items():
-            yield notebook, declared_parameters(notebook) | given
+    tasks: list[Task]
+    """In the order of execution."""
 
 
 def notebooks_folder() -> Path:
@@ -81,13 +102,13 @@ def read_plan(parameter_file: Path) -> Plan:
     names = matching_names(wanted, list(known), f"{parameter_file}: {SERVES}")
     given = split_by_notebook([known[name] for name in names], values, parameter_file)
     folder = project_root() / "runs" / place.with_suffix("")
-    plan = Plan(file=parameter_file, given=given, folder=folder)
+    tasks = [Task(notebook, parameters, folder) for notebook, parameters in given.items()]
     folders = {("the folder of executed copies", str(folder))}
-    for _, settings in plan.settings():
-        folders |= {(name, settings[name]) for name in settings if name.endswith("_dir")}
+    for task in tasks:
+        folders |= {(name, task.settings[name]) for name in task.settings if name.endswith("_dir")}
     if faults := [*unwritable_folders(sorted(folders)), *_endpoint_faults(values)]:
         raise VragError("\n".join(f"{parameter_file}: {fault}" for fault in faults))
-    return plan
+    return Plan(parameter_file, folder, tasks)
 
 
 def select_notebooks(plans: Sequence[Plan], only: Sequence[str]) -> list[Plan]:
@@ -95,12 +116,14 @@ def select_notebooks(plans: Sequence[Plan], only: Sequence[str]) -> list[Plan]:
     it is empty. "02,04" means "02" and "04".
     """
     parts = [part.strip() for part in ",".join(only).split(",") if part.strip()]
-    names = list(map(notebook_name, chain.from_iterable(plan.given for plan in plans)))
-    chosen = matching_names(parts, names, "--only") if parts else names
+    if not parts:
+        return list(plans)
+    names = [task.name for task in chain.from_iterable(plan.tasks for plan in plans)]
+    chosen = matching_names(parts, names, "--only")
     found = []
     for plan in plans:
-        given = {book: plan.given[book] for book in plan.given if notebook_name(book) in chosen}
-        found.append(replace(plan, given=given))
+        tasks = [task for task in plan.tasks if task.name in chosen]
+        found.append(replace(plan, tasks=tasks))
     return found
 
 
@@ -123,21 +146,17 @@ def matching_names(parts: Sequence[object], names: Collection[str], where: str) 
     return list(dict.fromkeys(found))
 
 
-def _endpoint_faults(value: Any) -> list[str]:
+def _endpoint_faults(values: Mapping[str, Any]) -> list[str]:
     """Why endpoints that parameters name cannot be used, by their entries alone."""
-    model = value.get("model") if isinstance(value, Mapping) else value
-    if isinstance(model, str) and "@" in model:
-        from vrag_kit.generation.generators import parse_model_entry
-
-        options = dict(value) if isinstance(value, Mapping) else {"model": model}
+    faults = []
+    for _, entry in entries(values):
+        options = {"model": entry} if isinstance(entry, str) else dict(entry)
         options.pop("rubric", None)
-        try:
-            parse_model_entry(options)
-        except VragError as error:
-            return [str(error)]
-        return []
-    inner = list(value.values()) if isinstance(value, Mapping) else value
-    faults: list[str] = []
-    for each in inner if isinstance(inner, list) else ():
-        faults += _endpoint_faults(each)
+        if "@" in str(options["model"]):
+            from vrag_kit.generation.generators import parse_model_entry
+
+            try:
+                parse_model_entry(options)
+            except VragError as error:
+                faults.append(str(error))
     return faults

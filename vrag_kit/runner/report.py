@@ -17,20 +17,17 @@ import jinja2
 import nbformat
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
-from traitlets.config import Config
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.papers.statements import statements_table
 from vrag_kit.runner.job import ADDED, find_failure
 from vrag_kit.runner.params import cell_tags
-from vrag_kit.runner.plan import read_plan
-from vrag_kit.runner.run import Task, plan_tasks
+from vrag_kit.runner.plan import Task, read_plan
+from vrag_kit.runner.run import describe_failures, is_finished
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
-_KINDS = ("image/png", "image/jpeg", "image/svg+xml", "text/html", "text/markdown", "text/plain")
-"""Of an output that comes in several forms the first of these is shown."""
 _EXPORTER = {
     "template_name": "basic",
     "exclude_input": True,
@@ -67,7 +64,7 @@ def write_report(
     sections: list[NotebookSection] = []
     statements: dict[str, list[dict[Hashable, Any]]] = {}
     for plan in plans:
-        for task in plan_tasks(plan):
+        for task in plan.tasks:
             # a notebook that ran with two files is on the page twice
             run_name = task.output.relative_to(project_root() / "runs").with_suffix("").as_posix()
             sections.append(_section(task, task.name if len(plans) == 1 else run_name))
@@ -100,10 +97,10 @@ def _section(task: Task, anchor: str) -> NotebookSection:
         return NotebookSection(task.name, anchor, "its copy cannot be read; run it again")
     index, failure = find_failure(executed.cells)
     problems = [f"failed: {failure}"] if failure else []
-    if not failure and not task.is_finished():
+    if not failure and not is_finished(task):
         problems.append("not finished, or notebook, parameters, data or code have changed since")
     executed.cells = executed.cells[: index + 1]
-    state = "; ".join([*problems, *task.failed_calls()]) or "done"
+    state = "; ".join([*problems, *describe_failures(task)]) or "done"
     return _render(executed, task.name, anchor, state)
 
 
@@ -123,8 +120,7 @@ def _render(executed: NotebookNode, name: str, anchor: str, state: str) -> Noteb
             cell.outputs = [output for output in cell.outputs if _is_result(output, cell.source)]
             for output in cell.outputs:
                 output.get("metadata", {}).update(alt=heading)
-    priority = {"NbConvertBase": {"display_data_priority": list(_KINDS)}}
-    exporter = HTMLExporter(config=Config(priority), **_EXPORTER)  # type: ignore[no-untyped-call]
+    exporter = HTMLExporter(**_EXPORTER)  # type: ignore[no-untyped-call]
     return NotebookSection(
         name=name,
         anchor=anchor,

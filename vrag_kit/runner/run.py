@@ -8,6 +8,7 @@ runs/visual_rag/demo/visual_rag/02_….json     fingerprint of the run, by which
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections import defaultdict
@@ -15,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -29,8 +29,7 @@ from vrag_kit.log import failed_calls
 from vrag_kit.processes import available_cores
 from vrag_kit.runner.cluster import DaskPool, open_cluster
 from vrag_kit.runner.job import LocalPool, failure_reason, run_lock, status_file
-from vrag_kit.runner.params import declared_parameters
-from vrag_kit.runner.plan import Plan, notebook_name, read_plan, select_notebooks
+from vrag_kit.runner.plan import Task, read_plan, select_notebooks
 from vrag_kit.runner.stamp import file_fingerprint, run_fingerprint, texts
 from vrag_kit.workspace import path as project_path
 
@@ -50,57 +49,31 @@ class Outcome:
     detail: str  # failed calls, or the failing cell and its error
 
 
-@dataclass(frozen=True)
-class Task:
-    """A notebook to run with the parameters from a parameter file."""
-
-    notebook: Path
-    given: dict[str, Any]
-    folder: Path  # of the parameter file's copies
-
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        """All parameters of the notebook, given or default."""
-        return {**declared_parameters(self.notebook), **self.given}
-
-    @property
-    def name(self) -> str:
-        """The notebook's folder and file name."""
-        return notebook_name(self.notebook)
-
-    @property
-    def output(self) -> Path:
-        """The path of the executed copy."""
-        return self.folder / f"{self.name}.ipynb"
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Return what a rerun compares: hashes of code, data, figures and the executed copy."""
-        found = run_fingerprint(self.notebook, self.given, self.settings)
-        return found | {"copy": file_fingerprint(self.output)}
-
-    def is_finished(self) -> bool:
-        """Return whether the last run succeeded, and nothing has changed, including the executed
-        copy. It is False if failed calls are to be repeated.
-        """
-        try:
-            note = json.loads(self.output.with_suffix(".json").read_text(encoding="utf-8"))
-            same: bool = note == self.fingerprint()
-        except (OSError, ValueError):
-            return False
-        return same and not self.settings.get("hardware", {}).get("retry_failures")
-
-    def failed_calls(self) -> list[str]:
-        """Describe the models of which the run has no answer, and the failed verdicts."""
-        lines: list[str] = []
-        for kind, what in (("model", "EVERY ANSWER"), ("judge", "VERDICTS")):
-            calls = failed_calls(status_file(self.output), kind).items()
-            lines += [f"{what} OF {name!r} FAILED, {how}" for name, how in calls]
-        return lines
+def fingerprint(task: Task) -> dict[str, Any]:
+    """Return what a rerun compares: hashes of code, data, figures and the executed copy."""
+    found = run_fingerprint(task.notebook, task.given, task.settings)
+    return found | {"copy": file_fingerprint(task.output)}
 
 
-def plan_tasks(plan: Plan) -> list[Task]:
-    """Return the tasks of a plan, in the order of execution."""
-    return [Task(notebook, given, plan.folder) for notebook, given in plan.given.items()]
+def is_finished(task: Task) -> bool:
+    """Return whether the last run succeeded, and nothing has changed, including the executed copy.
+    It is False if failed calls are to be repeated.
+    """
+    try:
+        note = json.loads(task.output.with_suffix(".json").read_text(encoding="utf-8"))
+        same: bool = note == fingerprint(task)
+    except (OSError, ValueError):
+        return False
+    return same and not task.settings.get("hardware", {}).get("retry_failures")
+
+
+def describe_failures(task: Task) -> list[str]:
+    """Describe the models of which the run has no answer, and the failed verdicts."""
+    lines: list[str] = []
+    for kind, what in (("model", "EVERY ANSWER"), ("judge", "VERDICTS")):
+        calls = failed_calls(status_file(task.output), kind).items()
+        lines += [f"{what} OF {name!r} FAILED, {how}" for name, how in calls]
+    return lines
 
 
 def run_notebooks(
@@ -126,8 +99,8 @@ def run_notebooks(
     if jobs is not None and jobs < 1:
         raise VragError(f"--jobs is {jobs}; expected 1 or more.")
     plans = select_notebooks([read_plan(file) for file in parameter_files], only)
-    tasks = list(chain.from_iterable(map(plan_tasks, plans)))
-    todo = [task for task in tasks if force or not task.is_finished()]
+    tasks = list(chain.from_iterable(plan.tasks for plan in plans))
+    todo = [task for task in tasks if force or not is_finished(task)]
     if not todo:
         return list(map(_skipped, tasks))
     # a notebook of two parameter files writes the same figures
@@ -135,7 +108,7 @@ def run_notebooks(
 
     def run(task: Task) -> Outcome:
         with one_at_a_time[task.notebook]:
-            if not force and task.is_finished():
+            if not force and is_finished(task):
                 return _skipped(task)
             return _run(task, pool)
 
@@ -168,7 +141,7 @@ def _run(task: Task, pool: LocalPool | DaskPool) -> Outcome:
             detail = failure_reason(task.output, status)
         else:
             # data are looked at again: the notebook may have generated them
-            note = json.dumps(task.fingerprint(), indent=2)
+            note = json.dumps(fingerprint(task), indent=2)
             write_file(task.output.with_suffix(".json"), note)
     except VragError as error:
         detail = str(error)
@@ -180,12 +153,12 @@ def _run(task: Task, pool: LocalPool | DaskPool) -> Outcome:
         print(f"[{name}] FAILED: {detail}", flush=True)
         return Outcome(name, "failed", seconds, detail)
     print(f"[{name}] done in {seconds:.0f} s", flush=True)
-    return Outcome(name, "done", seconds, "; ".join(task.failed_calls()))
+    return Outcome(name, "done", seconds, "; ".join(describe_failures(task)))
 
 
 def _skipped(task: Task) -> Outcome:
     print(f"[{task.name}] unchanged since its last run: skipped", flush=True)
-    return Outcome(task.name, "unchanged", 0.0, "; ".join(task.failed_calls()))
+    return Outcome(task.name, "unchanged", 0.0, "; ".join(describe_failures(task)))
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
@@ -209,32 +182,24 @@ def job_limits(
     device, on an endpoint, or not local, because its size is unknown.
     """
     if jobs is None:
-        free = 0.75 * psutil.virtual_memory().available
-        room = int(free // max(map(_memory, settings), default=KERNEL))
-        jobs = min(available_cores(), room) if all(map(_all_local, settings)) else 1
+        most = max(map(_memory, settings), default=KERNEL)
+        jobs = min(available_cores(), int(0.75 * psutil.virtual_memory().available / most))
     jobs = max(1, min(jobs, len(settings)))
     all_of_them = jobs == 1 and available_cores() == os.cpu_count()
     return jobs, None if all_of_them else max(1, available_cores() // jobs)
 
 
-def _memory(settings: Mapping[str, Any]) -> int:
-    folders = [folder for folder in _paths(settings) if any(folder.glob("*config.json"))]
-    weights = chain.from_iterable(folder.glob("**/*.safetensors") for folder in folders)
-    return KERNEL + _IN_MEMORY * sum(file.stat().st_size for file in weights)
-
-
-def _all_local(settings: Mapping[str, Any]) -> bool:
-    """Return whether all models run on the CPU, from local folders."""
-    on_cpu = settings.get("hardware", {}).get("device", "cpu") == "cpu"
-    return on_cpu and all(path.exists() for path in _paths(settings))
-
-
-def _paths(settings: Mapping[str, Any]) -> set[Path]:
-    """The paths that parameters name, but for folders that are written; models may be among
-    them, and do not exist here if they are on the hub or at an endpoint.
-    """
-    named: list[str] = []
-    for name, value in settings.items():
-        named += [] if name.endswith("_dir") else texts(value)
-    paths = {name: project_path(name) for name in named if name}
-    return {path for name, path in paths.items() if path.exists() or set(name) & set("@/")}
+def _memory(settings: Mapping[str, Any]) -> float:
+    """Bytes that a notebook needs; infinite where a model is not a local folder, or not on CPU."""
+    if settings.get("hardware", {}).get("device", "cpu") != "cpu":
+        return math.inf
+    read = [settings[name] for name in settings if not name.endswith("_dir")]
+    needed = KERNEL
+    for name in set(chain.from_iterable(map(texts, read))) - {""}:
+        folder = project_path(name)
+        if any(folder.glob("*config.json")):
+            weights = folder.glob("**/*.safetensors")
+            needed += _IN_MEMORY * sum(file.stat().st_size for file in weights)
+        elif set(name) & set("@/") and not folder.exists():  # on the hub, or at an endpoint
+            return math.inf
+    return needed
