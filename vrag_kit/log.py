@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,8 +24,6 @@ PLACE = "VRAG_TALLY"
 """Environment variable in which the runner passes the path of the file for records."""
 PAUSE = 10.0
 """Seconds before the first line of a progress bar, and between lines."""
-_CALLS = {"model": "asked", "judge": "given"}
-"""Kind of a record → its field with the number of calls."""
 Item = TypeVar("Item")
 
 
@@ -33,22 +32,6 @@ class _PlainHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         print(record.getMessage(), flush=True)
-
-
-class _RecordHandler(logging.Handler):
-    """Appends records to a file, one JSON object a line, each with the cell that is executed."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(logging.DEBUG)
-        self._path = path
-
-    def emit(self, record: logging.LogRecord) -> None:
-        fields = getattr(record, "fields", None)
-        if record.levelno >= logging.WARNING:
-            fields = {"note": record.getMessage()}
-        if fields is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{json.dumps({**fields, 'cell': _cell()})}\n")
 
 
 class _NoteHandler(logging.Handler):
@@ -67,8 +50,6 @@ logger = logging.getLogger("vrag_kit")
 logger.propagate = False
 logger.setLevel(logging.DEBUG)
 logger.addHandler(_PlainHandler(logging.INFO))
-if os.environ.get(PLACE):
-    logger.addHandler(_RecordHandler(Path(os.environ[PLACE])))
 
 
 @contextmanager
@@ -88,17 +69,12 @@ def record_calls(
     """Record a batch of calls to a "model" or "judge", with its failures and how to repeat these
     (`again`).
     """
-    example = str(failures[0]) if failures else ""
-    fields = {kind: name, _CALLS[kind]: calls, "failed": len(failures), "example": example}
-    logger.debug("record", extra={"fields": {**fields, "again": again if failures else ""}})
-
-
-def _cell() -> int:
-    """The number in brackets of the cell that is being executed; 0 outside of a kernel."""
-    from IPython.core.getipython import get_ipython
-
-    shell = get_ipython()
-    return 0 if shell is None else len(shell.user_ns["In"]) - 1
+    if place := os.environ.get(PLACE):
+        record = {"kind": kind, "name": name, "calls": calls, "failed": len(failures)}
+        if failures:
+            record |= {"example": str(failures[0]), "again": again}
+        with Path(place).open("a", encoding="utf-8") as file:
+            file.write(f"{json.dumps(record)}\n")
 
 
 def failed_calls(place: Path, kind: str) -> dict[str, str]:
@@ -106,14 +82,14 @@ def failed_calls(place: Path, kind: str) -> dict[str, str]:
     verdicts some failed (`kind` is "model" or "judge"). Each maps to the counts, the first reason,
     and how to repeat the calls.
     """
-    by_name: dict[str, list[dict[str, Any]]] = {}  # Any: as JSON holds
+    by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)  # Any: as JSON holds
     lines = place.read_text(encoding="utf-8").splitlines() if place.is_file() else []
     for record in map(json.loads, lines):
-        if kind in record:
-            by_name.setdefault(record[kind], []).append(record)
+        if record["kind"] == kind:
+            by_name[record["name"]].append(record)
     found = {}
     for name, records in by_name.items():
-        calls = sum(record[_CALLS[kind]] for record in records)
+        calls = sum(record["calls"] for record in records)
         failed = sum(record["failed"] for record in records)
         first = next((record for record in records if record["failed"]), {})
         if kind == "model" and 0 < failed == calls:
