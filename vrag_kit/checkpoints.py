@@ -72,17 +72,20 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
     relative path starts at the project root; a hub checkpoint is fetched once, and not in a dry
     run.
 
-    Raises `VragError` as `check_checkpoint_name`, for a name that cannot be fetched, and for the
-    revision of a folder.
+    Raises `VragError` for a folder that does not exist, for a name that is similar to that of a
+    model shipped with the kit or cannot be fetched, and for the revision of a folder.
     """
     folder = project_path(spec)
     if folder.is_dir():
         if revision is not None:
             raise VragError(f"checkpoint {spec!r} is a folder, with no revision {revision!r}.")
         return folder
-    check_checkpoint_name(spec)
+    hint = _similar_checkpoint(spec)
+    if (hint and "/" not in spec) or spec.startswith((".", "/", "~")) or spec.count("/") > 1:
+        raise VragError(f"checkpoint {spec!r} cannot be loaded: there is no such folder.{hint}")
     from huggingface_hub import snapshot_download
 
+    is_dry_run = current_dry_run() is not None
     try:
         return Path(
             snapshot_download(
@@ -90,37 +93,21 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
                 revision=revision,
                 allow_patterns=list(FILE_KINDS),
                 ignore_patterns=["original/*", "consolidated*"],
-                local_files_only=current_dry_run() is not None,
+                local_files_only=is_dry_run,
             )
         )
     except (OSError, ValueError) as error:
-        if current_dry_run() is not None:
-            option = f" --revision {revision}" if revision else ""
-            raise VragError(
-                f"checkpoint {spec!r} is not on this machine yet; the first run fetches it, or"
-                f" `hf download {spec}{option}` does now.{similar_checkpoint(spec)}"
-            ) from error
-        version = f" at revision {revision!r}" if revision else ""
         reason = str(error).strip().splitlines()[0].rstrip(".")
+        failed = "" if is_dry_run else f", and cannot be fetched ({reason})"
+        option = f" --revision {revision}" if revision else ""
         raise VragError(
-            f"checkpoint {spec!r}{version} is no folder here and cannot be fetched from the Hugging"
-            f" Face hub.{similar_checkpoint(spec)} {reason}. Check the name, the network, and for"
-            " gated models `hf auth login`; or give a local folder."
+            f"checkpoint {spec!r} is not on this machine yet{failed}.{hint} `hf download"
+            f" {spec}{option}` fetches it. Check the name, the network, and for gated models"
+            " `hf auth login`; or give a local folder."
         ) from error
 
 
-def check_checkpoint_name(spec: str) -> None:
-    """Raise `VragError` for the path of a folder that does not exist, and for a name similar to
-    that of a model shipped with the kit. The hub is not contacted.
-    """
-    if project_path(spec).is_dir():
-        return
-    hint = similar_checkpoint(spec)
-    if (hint and "/" not in spec) or spec.startswith((".", "/", "~")) or spec.count("/") > 1:
-        raise VragError(f"checkpoint {spec!r} cannot be loaded: there is no such folder.{hint}")
-
-
-def similar_checkpoint(spec: str) -> str:
+def _similar_checkpoint(spec: str) -> str:
     """Return " Did you mean 'x'?" for a shipped model, or a folder next to the one named, whose
     name is similar; "" without one.
     """

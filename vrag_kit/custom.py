@@ -201,11 +201,7 @@ def load_member(
     members["__read_as__"] = text
     if fits(members.get(name)):
         return members[name], text
-    own = [
-        key
-        for key, value in members.items()
-        if fits(value) and getattr(value, "__module__", "") == path
-    ]
+    own = [key for key, each in members.items() if getattr(each, "__module__", "") == path]
     raise VragError(
         f"{owner}: {module.__file__} has no {kind} {name!r}; it has {', '.join(own) or 'none'}."
     )

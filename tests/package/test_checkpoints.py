@@ -54,9 +54,9 @@ def test_without_network_a_name_is_refused_with_the_nearest_folder(
     refused(partial(find_checkpoint, "checkpoints/mnie"), "'checkpoints/mine'?", "Name or service")
     refused(partial(find_checkpoint, "./checkpoints/mnie"), "no such", "'./checkpoints/mine'")
     for name in ("someone/not-there", "a b/c"):
-        refused(partial(find_checkpoint, name), f"'{name}' is no folder here ", "local folder.")
+        refused(partial(find_checkpoint, name), f"'{name}' is not on this machine", "local folder.")
     unknown = partial(find_checkpoint, "checkpoints/something-else")
-    refused(unknown, "hub. Name or service not known. Check the name")
+    refused(unknown, "(Name or service not known)", "Check the name")
 
 
 def test_a_hub_name_is_fetched_at_its_revision_without_pickles(

@@ -133,8 +133,7 @@ def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.M
     _, missing = check_parameters(parameters(notebooks=BOOKS, judge=judge, **values))
     for words in (
         "checkpoint 'BAAI/BGE-VL-large' is not on this machine yet",
-        "checkpoint 'Qwen/Qwen2.5-VL-7B-Instruct' is not on this machine yet; the first"
-        " run fetches it, or `hf download",
+        "checkpoint 'Qwen/Qwen2.5-VL-7B-Instruct' is not on this machine yet. `hf download",
         "model 'gpt-4o': the key for",
         "there is no such folder",
         "model 'o4-mini': the key for",
