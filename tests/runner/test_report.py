@@ -98,7 +98,7 @@ def page(ran: Path) -> Page:
 
 
 def article(html: str, stem: str) -> str:
-    return html.split(f'<article id="{stem}">')[1].split("</article>")[0]
+    return html.split(f'<article id="guide/p/{stem}">')[1].split("</article>")[0]
 
 
 def test_the_page_loads_nothing_and_runs_nothing(page: Page) -> None:

@@ -12,12 +12,15 @@ import sys
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option, Typer
 
 from vrag_kit.errors import VragError
 from vrag_kit.workspace import display_path, enter_project
+
+if TYPE_CHECKING:
+    from vrag_kit.fetching.image_folder import FetchReport
 
 app = Typer(
     add_completion=False,
@@ -233,10 +236,13 @@ def fetch_images(
     """
     from vrag_kit.fetching import fetch_visual_rag
 
-    fetched = fetch_visual_rag(annotations, archive, to)
+    _report_fetched(fetch_visual_rag(annotations, archive, to), to)
+
+
+def _report_fetched(fetched: FetchReport, folder: Path) -> None:
     print(fetched)
     if fetched.missing:
-        print(f"{to / 'missing.txt'} lists all that are missing or damaged")
+        print(f"{folder / 'missing.txt'} lists all images that are missing, with reasons")
     raise Exit(int(bool(fetched.missing)))
 
 
@@ -285,13 +291,10 @@ def fetch_crag_mm(
     """
     from vrag_kit.fetching import sources
 
-    data = {"single-turn": single, "multi-turn": multi}
+    rows = {"single-turn": single, "multi-turn": multi}
     how = {"split": split, "diagnostic": diagnostic, "agent": agent}
-    fetched = sources.fetch_crag_mm(data, to, allow_private=allow_private, **how)
-    print(fetched)
-    if fetched.missing:
-        print(f"{to / 'images' / 'missing.txt'} lists the images that are missing, with reasons")
-    raise Exit(int(bool(fetched.missing)))
+    fetched = sources.fetch_crag_mm(rows, to, allow_private=allow_private, **how)
+    _report_fetched(fetched, to / "images")
 
 
 @fetch.command("suite")

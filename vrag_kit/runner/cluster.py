@@ -34,12 +34,10 @@ class DaskPool:
 
     client: Client
     name: str
-    stopped: bool = False
     futures: list[Future[int]] = field(default_factory=list)
 
     def stop(self) -> None:
         """Give up all submitted work: `execute` raises for it."""
-        self.stopped = True
         self.client.cancel(self.futures)
 
     def execute(self, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> int:

@@ -1,6 +1,6 @@
 """Execution of one notebook by papermill in a separate process.
 
-python -m vrag_kit.runner.job NOTEBOOK OUTPUT PARAMETERS
+python -m vrag_kit.runner.job NOTEBOOK OUTPUT PARAMETERS FOLDER
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from signal import strsignal
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import psutil
@@ -28,6 +29,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import PLACE
 from vrag_kit.runner.params import cell_tags, read_cells
+from vrag_kit.runner.plan import notebook_name
 from vrag_kit.types import Json
 from vrag_kit.workspace import project_root
 
@@ -56,22 +58,19 @@ class LocalPool:
         papermill and its kernel is killed. Raises `VragError` if another process is running the
         same notebook, and `OSError` if the log cannot be written.
         """
-        name = notebook.relative_to(project_root() / "notebooks").with_suffix("").as_posix()
-        given, connections = output.with_suffix(".parameters.yaml"), _connections(output)
+        name = notebook_name(notebook)
+        given = output.with_suffix(".parameters.yaml")
         shares = {} if self.threads is None else dict.fromkeys(THREADS, str(self.threads))
-        command: list[str | Path] = [sys.executable, "-m", "vrag_kit.runner.job"]
-        command += [notebook, output, given]
         own = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", PLACE: str(status_file(output).absolute())}
         with ExitStack() as stack:
             stack.enter_context(run_lock(output.with_suffix(".lock"), f"run of {name}"))
             write_file(given, yaml.safe_dump(dict(parameters), sort_keys=False))
             status_file(output).unlink(missing_ok=True)
-            shutil.rmtree(connections, ignore_errors=True)  # of a run that was killed
-            connections.mkdir(mode=0o700)
-            stack.callback(shutil.rmtree, connections, ignore_errors=True)
+            # for the file by which the kernel is reached, which holds a key
+            folder = stack.enter_context(TemporaryDirectory(suffix=".kernel", dir=output.parent))
             log = output.with_suffix(".log").open("w", encoding="utf-8", buffering=1)
             process = subprocess.Popen(
-                command,
+                [sys.executable, "-m", "vrag_kit.runner.job", notebook, output, given, folder],
                 stdin=subprocess.PIPE,  # the system closes it when this process ends
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -136,11 +135,6 @@ def status_file(output: Path) -> Path:
     return output.with_suffix(".tally.jsonl")
 
 
-def _connections(output: Path) -> Path:
-    """Folder of the file by which a notebook's kernel is reached, which holds a key."""
-    return output.with_suffix(".kernel")
-
-
 @contextmanager
 def run_lock(lock: Path, what: str) -> Iterator[None]:
     """Hold `lock` exclusively within the block. Raises `VragError` if another process holds it."""
@@ -192,14 +186,13 @@ def find_failure(cells: Sequence[Json]) -> tuple[int, str]:
     return len(cells), ""
 
 
-def main(notebook: str, output: str, parameters: str) -> None:
-    """Run papermill in this process. When the runner ends, for any reason, this process and its
-    kernel end too. A kernel that dies before it runs a cell, as another program took its port, is
-    restarted twice at most.
+def main(notebook: str, output: str, parameters: str, connections: str) -> None:
+    """Run papermill in this process; its kernel is reached by a file in `connections`. When the
+    runner ends, for any reason, this process and its kernel end too. A kernel that dies before it
+    runs a cell, as another program took its port, is restarted twice at most.
     """
-    connections = _connections(Path(output))
     threading.Thread(target=_end_with_runner, args=(connections,), daemon=True).start()
-    tempfile.tempdir = str(connections)  # of this process alone: Jupyter puts the file there
+    tempfile.tempdir = connections  # of this process alone: Jupyter puts the file there
     # jsonschema would build a grammar of addresses, which takes as long as all other imports
     sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     from papermill import execute_notebook
@@ -219,7 +212,7 @@ def main(notebook: str, output: str, parameters: str) -> None:
     )
 
 
-def _end_with_runner(leaving: Path) -> None:
+def _end_with_runner(leaving: str) -> None:
     """Wait until the runner's end closes our standard input, and end all."""
     with suppress(OSError):
         while os.read(0, 1024):

@@ -97,12 +97,10 @@ def split_by_notebook(
     """
     declared = {notebook: declared_parameters(notebook) for notebook in notebooks}
     faults = _unknown(values, {SERVES}.union(*declared.values()))
-    for names in declared.values():
-        for name in names.keys() & values.keys():
-            faults.append(_misfit(name, values[name], names[name]))
     for name, value in values.items():
         defaults = [names[name] for names in declared.values() if name in names]
-        if isinstance(value, Mapping) and isinstance(defaults[0] if defaults else None, Mapping):
+        faults += [_misfit(name, value, default) for default in defaults]
+        if isinstance(value, Mapping):
             faults += _key_faults(name, value, defaults)
     if found := dict.fromkeys(filter(None, faults)):
         raise VragError("\n".join(f"{where}: {fault}" for fault in found))
@@ -175,16 +173,18 @@ def _are_counts(value: object) -> bool:
     return all(map(_is_count, value)) and len(set(value)) == len(value)
 
 
-def _key_faults(name: str, given: Values, defaults: Sequence[Values]) -> list[str]:
-    """The faults in a mapping's keys, which must be those of the notebooks' defaults."""
+def _key_faults(name: str, given: Values, defaults: Sequence[Any]) -> list[str]:
+    """The faults in a mapping's keys, which must be those of the notebooks' defaults, where these
+    are mappings.
+    """
     if name in PARTIAL:
         try:
             read_settings(PARTIAL[name], given, name)
         except VragError as error:
             return [str(error)]
         return []
-    needed = dict(ChainMap(*map(dict, defaults)))
-    if "model" in needed:
+    needed = ChainMap(*(dict(each) for each in defaults if isinstance(each, Mapping)))
+    if not needed or "model" in needed:
         return []
     faults = _unknown(given, needed)
     for key, default in needed.items():

@@ -10,7 +10,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import jinja2
@@ -66,8 +65,8 @@ def write_report(
     for plan in plans:
         for task in plan.tasks:
             # a notebook that ran with two files is on the page twice
-            run_name = task.output.relative_to(project_root() / "runs").with_suffix("").as_posix()
-            sections.append(_section(task, task.name if len(plans) == 1 else run_name))
+            anchor = task.output.relative_to(project_root() / "runs").with_suffix("").as_posix()
+            sections.append(_section(task, anchor))
             paper, figures = task.name.partition("/")[0], task.settings.get("figures_dir", "")
             if f"{paper}, {figures}" not in statements:
                 table = statements_table(paper, project_path(figures))
@@ -77,15 +76,14 @@ def write_report(
     if not any(section.body for section in sections):
         raise VragError(f"{page}: holds no executed notebook yet. Run `vrag run {files}` first.")
     to = to or page / "report.html"
-    shown = {title: rows for title, rows in statements.items() if rows}
-    write_file(to, _fill_page(sections, files, shown))
+    write_file(to, _fill_page(sections, files, statements))
     return to, sections
 
 
 def single_page(copy: Path) -> str:
     """Return the text, tables and figures of one executed notebook as an HTML page."""
     executed = nbformat.read(copy, as_version=4)  # type: ignore[no-untyped-call]
-    return _fill_page([_render(executed, copy.stem, copy.stem, "done")])
+    return _fill_page([_render(executed, copy.stem, copy.stem, "done")], "", {})
 
 
 def _section(task: Task, anchor: str) -> NotebookSection:
@@ -139,8 +137,8 @@ def _is_result(output: NotebookNode, source: str) -> bool:
 
 def _fill_page(
     sections: Sequence[NotebookSection],
-    parameter_file: str = "",
-    statements: Mapping[str, list[dict[Hashable, Any]]] = MappingProxyType({}),
+    parameter_file: str,
+    statements: Mapping[str, list[dict[Hashable, Any]]],
 ) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True
