@@ -32,17 +32,17 @@ from vrag_kit.generation import ask_models, gt_clue, top_k, zero_shot
 from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers.visual_rag.judge import RUBRIC, PROMPTS
 from vrag_kit.retrieval import score_runs, search_all
-from vrag_kit.workspace import path
+from vrag_kit import Workspace
 benchmark = open_benchmark(data)"""
 CLUES = "contexts = zero_shot(benchmark) + gt_clue(benchmark, draws=1)"
-FINDS = """k, where = max(ks), {"cache_dir": path(cache_dir), "device": "cpu"}
-runs = search_all(benchmark, retrievers, k=k, **where)
+FINDS = """at = Workspace(cache_dir=cache_dir)
+runs = search_all(benchmark, retrievers, k=max(ks), at=at)
 scores = score_runs(benchmark, runs, cutoffs=[1], metrics=metrics)
 first, *_ = runs.values()
 contexts = top_k(benchmark, first, ks=ks, full_depth=True)"""
-ASKS = """store, how = path(answers_dir), {"decoding": decoding, "hardware": hardware}
-scorer = load_judge(judge, store, rubric=RUBRIC, samples=judge_samples, hardware=hardware)
-answers = ask_models(models, benchmark, contexts, store, prompts=PROMPTS, **how)
+ASKS = """at = Workspace(answers_dir=answers_dir, **hardware)
+scorer = load_judge(judge, at, rubric=RUBRIC, samples=judge_samples)
+answers = ask_models(models, benchmark, contexts, at, prompts=PROMPTS, decoding=decoding)
 judged = judge_answers(scorer, benchmark, answers)"""
 SEARCHING = """cache_dir = "runs/embeddings"
 ks = [1, 2]

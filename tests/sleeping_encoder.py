@@ -32,7 +32,8 @@ class Slow:
             file.write(f"{os.getpid()} {len(texts)} {time.time()}\\n")
         return [(1, int(text)) for text in texts]
 """
-SEARCH = """from vrag_kit.retrieval import search_all
+SEARCH = """from vrag_kit import Workspace
+from vrag_kit.retrieval import search_all
 from vrag_kit.types import Benchmark, Document, Query
 
 corpus = {f'd{n}': Document(doc_id=f'd{n}', text=str(n)) for n in range(count)}
@@ -40,7 +41,7 @@ queries = {'q': Query(query_id='q', text='What is large?', answers=('d',), group
 made = Benchmark(
     name='n', fingerprint='1', queries=queries, corpus=corpus, qrels={'q': {'d7': 1}}
 )
-search_all(made, retrievers, k=1, cache_dir=cache_dir)"""
+search_all(made, retrievers, k=1, at=Workspace(cache_dir=cache_dir))"""
 
 
 def searching(folder: Path, notebook: Callable[[Path, str, str], None], count: int = COUNT) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vrag_kit.config import Workspace
+
 if TYPE_CHECKING:
     from vrag_kit.retrieval import SearchService
     from vrag_kit.types import Document, Query
@@ -137,8 +139,10 @@ def service_of(small: Small, by: str, folder: Path) -> SearchService:
 
     vectors = folder / "embeddings"
     if by == "image":
-        return image_service(read_image_index(folder), small.clip, vectors)
-    return text_service(read_web_index(folder), small.bert, vectors, chunks=page_chunks)
+        return image_service(read_image_index(folder), small.clip, Workspace(cache_dir=vectors))
+    return text_service(
+        read_web_index(folder), small.bert, Workspace(cache_dir=vectors), chunks=page_chunks
+    )
 
 
 def own_text_service(small: Small, entry: Any) -> SearchService:
@@ -146,4 +150,4 @@ def own_text_service(small: Small, entry: Any) -> SearchService:
     from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
     from vrag_kit.retrieval import text_service
 
-    return text_service(small.pages, entry, small.cache, chunks=page_chunks)
+    return text_service(small.pages, entry, Workspace(cache_dir=small.cache), chunks=page_chunks)

@@ -22,11 +22,11 @@ import numpy as np
 import torch
 
 from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.config import Workspace
 from vrag_kit.files import write_file
 from vrag_kit.generation import (
     AnswerStore,
     ConversationConfig,
-    Hardware,
     gt_clue,
     load_generator,
     one_in_k,
@@ -113,10 +113,10 @@ def embed(place: Path) -> None:
 def ask(place: Path) -> None:
     """Ask what is not answered yet, and write the table."""
     contexts = gt_clue(BENCHMARK) + one_in_k(BENCHMARK, ks=[2, 3], draws=1)
-    how = Hardware(batch_size=BATCH)
+    how = Workspace(batch_size=BATCH)
     with AnswerStore(place / "answers.sqlite") as store:
         model = NotingModel(place)
-        table = run_conversations(model, BENCHMARK, contexts, store, SINGLE, hardware=how)
+        table = run_conversations(model, BENCHMARK, contexts, store, SINGLE, at=how)
     write_file(place / f"table-{os.getpid()}.csv", table.to_csv(index=False))
 
 

@@ -17,11 +17,11 @@ from pathlib import Path
 import pandas as pd
 from talks import entry, make_talks, page
 
+from vrag_kit.config import Workspace
 from vrag_kit.generation import (
     AnswerStore,
     ConversationConfig,
     EarlyStop,
-    Hardware,
     load_generator,
     load_rewriter,
 )
@@ -73,9 +73,11 @@ def score(table: pd.DataFrame) -> list[float]:
 def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFrame:
     """The table of all answers, in the arms mm_llm and task_3."""
     talks = make_talks(folder, LENGTHS)
-    how = Hardware(batch_size=3)
+    how = Workspace(batch_size=3)
     writer = load_rewriter(
-        f"writer@{url}", store.parent, prompts=rewriting_prompts(), hardware={"batch_size": 3}
+        f"writer@{url}",
+        Workspace(answers_dir=store.parent, batch_size=3),
+        prompts=rewriting_prompts(),
     )
     arms = SearchPipeline(
         images=listed("image", entry("kg-1", ("Van", {"wheels": 4})), entry("kg-2", ("Bus", ""))),
@@ -93,7 +95,7 @@ def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFram
     )
     with AnswerStore(store, lease=lease) as answers:
         contexts = arms.contexts(talks, ["mm_llm", "task_3"])
-        return run_conversations(model, talks, contexts, answers, talk, hardware=how)
+        return run_conversations(model, talks, contexts, answers, talk, at=how)
 
 
 def start(

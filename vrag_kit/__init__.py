@@ -3,6 +3,8 @@
 from importlib.metadata import version
 from typing import Any
 
+from vrag_kit.config import Workspace as Workspace
+
 __version__ = version("vrag_kit")
 
 

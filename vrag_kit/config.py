@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -62,7 +63,36 @@ class Hardware(StrictModel):
     batch_size: Count = 16
     """Number of prompts per batch of a local model, or of parallel calls to an endpoint."""
     retry_failures: bool = False
-    """Whether failed calls are repeated; empty and truncated answers have not failed."""
+    """Whether failed calls are repeated. Empty and truncated answers have not failed; such replies
+    of a judge have.
+    """
+
+
+class Workspace(Hardware):
+    """Where a notebook keeps what it computes, and the hardware that it uses. Relative folders
+    start at the project root. Nothing of it is part of a stored answer's key; device and batch size
+    may change the last bits of a number, and so rarely a word.
+
+    Raises `VragError` for an unknown field, and for a value that does not fit.
+    """
+
+    cache_dir: Path | str = "runs/embeddings"
+    """Embeddings and finished searches."""
+    answers_dir: Path | str = "runs/answers"
+    """The answer store, `answers.sqlite`."""
+    figures_dir: Path | str = "runs/figures-small"
+    """Figures and tables."""
+
+    def __init__(self, **given: Any) -> None:  # Any: as a notebook's parameters have it
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise _refusal(type(self), given, "Workspace", error) from None
+
+    @property
+    def answers_file(self) -> Path:
+        """The file of the answer store."""
+        return project_path(self.answers_dir) / "answers.sqlite"
 
 
 class Sampling(StrictModel):
@@ -118,11 +148,6 @@ GREEDY = {"temperature": 0}
 _Settings = TypeVar("_Settings", bound=StrictModel)
 
 
-def hardware_of(given: JsonView | None) -> Hardware:
-    """Create `Hardware` from a partial mapping; raises `VragError` as `read_settings`."""
-    return read_settings(Hardware, given or {}, "hardware")
-
-
 def decoding_of(given: JsonView | None) -> Decoding:
     """Create `Decoding` from a partial mapping; raises `VragError` as `read_settings`."""
     return read_settings(Decoding, given or {}, "decoding")
@@ -141,15 +166,22 @@ def read_settings(model: type[_Settings], given: object, where: str) -> _Setting
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        fault = error.errors()[0]
+        raise _refusal(model, given, where, error) from None
+
+
+def _refusal(
+    model: type[StrictModel], given: JsonView, where: str, error: ValidationError
+) -> VragError:
+    """Return the error for the first value that pydantic refuses."""
+    fault = error.errors()[0]
     name = str(fault["loc"][0])
     field = model.model_fields.get(name)
     if field is None:
-        raise unknown_option(where, name, model.model_fields)
+        return unknown_option(where, name, model.model_fields)
     value = given[name]
     found = short_repr(value) if field.repr else f"a {type(value).__name__}"
     expected = field.description or fault["msg"].removeprefix("Input should be ")
-    raise VragError(f"{where}, {name}: found {found}; expected {expected}.")
+    return VragError(f"{where}, {name}: found {found}; expected {expected}.")
 
 
 def unknown_option(where: str, name: str, known: Collection[str]) -> VragError:

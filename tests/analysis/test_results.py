@@ -18,6 +18,7 @@ from vrag_kit.analysis import (
     load_results,
     settings_table,
 )
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.plotting import save_figure
 
@@ -29,8 +30,8 @@ def test_what_save_figure_writes_is_what_load_results_reads(tmp_path: Path) -> N
     answers = answers.assign(n_failed=[0, 1], unit="percent")
     found = pd.DataFrame({"retriever": "clip", "k": 1, "metric": ["hit", "recall"]})
     found = found.assign(value=[1.0, 2.0], n=81, unit="percent")
-    save_figure(Figure(), tmp_path, "03_answers", answers)
-    save_figure(Figure(), tmp_path, "02_found", found)
+    save_figure(Figure(), Workspace(figures_dir=tmp_path), "03_answers", answers)
+    save_figure(Figure(), Workspace(figures_dir=tmp_path), "02_found", found)
     results = load_results(tmp_path)
     first = "folder experiment source model retriever setting k metric value ci_low ci_high n"
     assert list(results.columns) == [*first.split(), "n_failed", "unit"]
@@ -53,7 +54,7 @@ def test_results_of_two_judges_and_two_retrievers_are_told_apart(tmp_path: Path)
         run = pd.DataFrame()
         run.attrs["retriever"] = retriever
         made = {"judge": judge, "found_by": {"top_k": run}}
-        save_figure(Figure(), tmp_path / name, "04_x", table, **made)
+        save_figure(Figure(), Workspace(figures_dir=tmp_path / name), "04_x", table, **made)
     rows = load_results(tmp_path).query("source == 'Guide'")
     told = rows[["folder", "setting", "judge", "retriever"]].to_numpy().tolist()
     assert told == [

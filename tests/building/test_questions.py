@@ -26,6 +26,7 @@ from vrag_kit.building.questions import (
     write_template_questions,
 )
 from vrag_kit.building.species import SpeciesFolder
+from vrag_kit.config import Workspace
 from vrag_kit.synthetic.visual_rag.questions import make_question
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import generate_species_traits, stream
@@ -61,11 +62,15 @@ def test_the_template_asks_about_each_part_of_the_most_specific_rank(tmp_path: P
     )
     assert not any("throat fan" in each.question for each in write_template_questions(snake))
     for rank, parts in PARTS.items():
-        table = write_questions("template", [folder("Genus species", "", (rank,))], {}, tmp_path)
+        table = write_questions(
+            "template", [folder("Genus species", "", (rank,))], {}, Workspace(answers_dir=tmp_path)
+        )
         assert len(table) == len(parts)
         assert set(table["dropped"]) == {""}
         assert table["question"].str.contains("Genus species", regex=False).all()
-    (row,) = write_questions("template", [folder("red bicycle", "")], {}, tmp_path).itertuples()
+    (row,) = write_questions(
+        "template", [folder("red bicycle", "")], {}, Workspace(answers_dir=tmp_path)
+    ).itertuples()
     assert (row.question_id, row.question) == ("", "")
     assert "no parts of red bicycle" in row.dropped
 
@@ -108,7 +113,7 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path: Path) -
     shape = said(("What shape is the seed of meadow grass?", "shape of seed"))
     named = [folder(), folder("Poa annua", "meadow grass")]
     with by_name({f"{BROME}\nCommon": [first], "Poa annua": [shape]}) as server:
-        table = write_questions(at(server), named, pages, tmp_path)
+        table = write_questions(at(server), named, pages, Workspace(answers_dir=tmp_path))
         assert table["species"].tolist() == [BROME] * 3 + ["Poa annua"]
         assert table["dropped"].tolist() == ["", "no question mark", "duplicate question", ""]
         assert table["question_id"][0] == make_query_id(BROME, COLOR)
@@ -116,8 +121,10 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path: Path) -
         asked = [text_in(request) for request in server.requests]
         paragraph = f"Wiki Paragraph: {BROME} is a grass. Its anthers are yellow.\n"
         assert sum(paragraph in text for text in asked) == 1
-        pd.testing.assert_frame_equal(write_questions(at(server), named, pages, tmp_path), table)
-        none = write_questions(at(server), [], {}, tmp_path)
+        pd.testing.assert_frame_equal(
+            write_questions(at(server), named, pages, Workspace(answers_dir=tmp_path)), table
+        )
+        none = write_questions(at(server), [], {}, Workspace(answers_dir=tmp_path))
         assert none.columns.tolist() == CANDIDATE_COLUMNS
         assert len(server.requests) == len(asked)
 
@@ -171,7 +178,9 @@ def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
         "Cut e": ["truncated"],
     }
     with by_name(plans) as server:
-        table = write_questions(at(server), [folder(name, "") for name in plans], {}, tmp_path)
+        table = write_questions(
+            at(server), [folder(name, "") for name in plans], {}, Workspace(answers_dir=tmp_path)
+        )
     assert table["species"].tolist() == list(plans)
     assert set(table["question"]) == {""}
     assert table["dropped"].str.partition(":")[0].tolist() == [

@@ -14,6 +14,7 @@ from votes import questions
 
 from vrag_kit.building.species import SpeciesFolder, read_species_folders
 from vrag_kit.building.visibility import coarse_filter, detect_feature
+from vrag_kit.config import Workspace
 
 WEIGHTS = "vrag_kit/synthetic/weights/field-guide-vlm-few"
 
@@ -35,7 +36,7 @@ def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
     table = questions(goose, "feet", "eggs").assign(dropped=["", "asks for eggs"])
     words = {"Feature: feet": ["say Answer: yes", no, "say perhaps", "status 500 down"]}
     with StrangeServer(words) as server:
-        found = detect_feature(model_at(server), table, [goose], tmp_path)
+        found = detect_feature(model_at(server), table, [goose], Workspace(answers_dir=tmp_path))
         assert found["doc_id"].tolist() == list(goose.images)
         assert found["visible"].fillna(-1).tolist() == [1.0, 0.0, -1.0, -1.0]
         assert list(found["status"]) == ["ok", "ok", "unreadable", "error"]
@@ -43,7 +44,7 @@ def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
         assert "Barnacle Goose (scientific name: Branta leucopsis)" in text_in(asked[0])
         assert len(images_in(asked[0])) == 1
         assert server.calls("Feature: eggs") == 0  # it was dropped before
-        again = detect_feature(model_at(server), table, [goose], tmp_path)
+        again = detect_feature(model_at(server), table, [goose], Workspace(answers_dir=tmp_path))
         assert server.calls("Feature: feet") == len(asked)  # all is stored, failures too
     pd.testing.assert_frame_equal(again, found)
     kept, before = coarse_filter(table, found, limit=0.5).itertuples()

@@ -23,6 +23,7 @@ from vrag_kit.claims import (
 )
 from vrag_kit.claims.prompts import parse_claims, parse_entailment_labels
 from vrag_kit.claims.verdicts import Label
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import UnparsedError
 from vrag_kit.types import Document
@@ -72,7 +73,7 @@ def test_a_checker_is_asked_about_five_claims_at_most_and_only_once(
     server: StrangeServer, tmp_path: Path
 ) -> None:
     for _ in range(2):
-        checker = load_checker(at(server), tmp_path)
+        checker = load_checker(at(server), Workspace(answers_dir=tmp_path))
         assert labels(checker, SIX, MOTH) == [E, N, N, N, C, C]
     assert len(asked(server)) == 2
     (words,) = [text for text in map(text_in, asked(server)) if "claim 1" in text]
@@ -90,7 +91,7 @@ def test_pictures_are_judged_by_their_pixels_with_the_caption_that_was_shown(
 ) -> None:
     Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
     item = Document(doc_id="a", image=ImageFile(tmp_path / "a.png"), text="A moth.")
-    checker = load_checker(at(server), tmp_path)
+    checker = load_checker(at(server), Workspace(answers_dir=tmp_path))
     assert labels(checker, SIX[5:], item) == [C]
     (request,) = asked(server)
     (picture,) = images_in(request)
@@ -101,7 +102,7 @@ def test_pictures_are_judged_by_their_pixels_with_the_caption_that_was_shown(
 def test_labels_that_cannot_be_read_are_asked_for_once_more_and_are_never_neutral(
     server: StrangeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checker = load_checker(at(server), tmp_path)
+    checker = load_checker(at(server), Workspace(answers_dir=tmp_path))
     assert labels(checker, ("four", "4"), MOTH) == [None, None]
     assert labels(checker, ("five", "5"), MOTH) == [N, E]
     assert "it has 1 labels, and there are 2 claims" in text_in(asked(server)[1])
@@ -117,7 +118,7 @@ def test_an_extractor_gives_each_fact_once_and_none_for_a_refusal(
         AnswerText(query_id="r", question="Who knows?", words="I cannot tell."),
     ]
     for _ in range(2):
-        found = load_extractor(at(server), tmp_path).extract(said)
+        found = load_extractor(at(server), Workspace(answers_dir=tmp_path)).extract(said)
         assert found == [("Owls eat Talia osa.", "Bats eat Talia osa."), ()]
     assert len(asked(server)) == 2
     words = "".join(map(text_in, asked(server)))
@@ -129,7 +130,7 @@ def test_who_answered_does_not_check_by_the_same_eyes(
     server: StrangeServer, tmp_path: Path, answerer: object
 ) -> None:
     with pytest.raises(VragError, match=r"checker 'eyes@http.* it is an answerer too"):
-        load_checker(at(server), tmp_path, answerers=["another", answerer])
+        load_checker(at(server), Workspace(answers_dir=tmp_path), answerers=["another", answerer])
     forbid_self_check("eyes-72b", ["eyes"])
 
 
@@ -147,7 +148,9 @@ class Chatty:
     said = [AnswerText(query_id="q", question="Which?", words=f"{each} owls") for each in range(60)]
     for _ in range(2):
         with pytest.raises(VragError, match=r"claims of 'Chatty': 24 of 24 .*NONE stands beside"):
-            load_extractor("mine:Chatty", tmp_path).extract(said)
+            load_extractor("mine:Chatty", Workspace(answers_dir=tmp_path, batch_size=8)).extract(
+                said
+            )
         assert len(sys.modules["mine"].asked) == 24
 
 

@@ -13,6 +13,7 @@ import pytest
 from strange_server import StrangeServer
 
 from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.config import Workspace
 from vrag_kit.generation import ask_models, zero_shot
 from vrag_kit.judging import RuleJudge, add_rouge, judge_answers
 from vrag_kit.papers.visual_rag.abstention import detect_abstention
@@ -38,7 +39,9 @@ def goose(write_annotations: Callable[..., Path], tree: Path) -> Benchmark:
 def ask(server: StrangeServer, goose: Benchmark, folder: Path, *, again: bool) -> pd.DataFrame:
     model = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
     how = {"retry_failures": again}
-    return ask_models([model], goose, zero_shot(goose), folder, prompts=PROMPTS, hardware=how)
+    return ask_models(
+        [model], goose, zero_shot(goose), Workspace(answers_dir=folder, **how), prompts=PROMPTS
+    )
 
 
 @pytest.fixture

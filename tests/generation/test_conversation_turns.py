@@ -16,6 +16,7 @@ from strange_server import StrangeServer, text_in
 from talks import contexts_of, make_talks, question
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations
@@ -43,7 +44,9 @@ def ask(
     talk: ConversationConfig,
 ) -> pd.DataFrame:
     model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-    return ask_conversations([model], benchmark, contexts, folder, conversation=talk)
+    return ask_conversations(
+        [model], benchmark, contexts, Workspace(answers_dir=folder), conversation=talk
+    )
 
 
 def said(server: StrangeServer, *answers: tuple[str, int, str]) -> None:
@@ -172,7 +175,8 @@ def test_what_the_judge_says_unreadably_stops_nothing_and_an_empty_answer_is_not
     said(server, ("b", 0, "empty"), ("b", 1, "empty"))
     server.plans["Ground Truth"] = ["say Both CORRECT and WRONG, I think."]
     judge = load_truthfulness_judge(
-        {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}, tmp_path
+        {"model": f"judge@{server.url}", "decoding": {"temperature": 0}},
+        Workspace(answers_dir=tmp_path),
     )
     talk = ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
     table = ask(server, talks, contexts_of(talks), tmp_path, talk)

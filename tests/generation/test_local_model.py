@@ -18,6 +18,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, LlavaForConditionalGener
 from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     LocalGenerator,
@@ -227,7 +228,7 @@ def test_memory_that_runs_out_halves_the_batch(
 def test_a_device_that_is_not_there_is_refused(checkpoints: dict[str, Path]) -> None:
     if not torch.cuda.is_available():
         with pytest.raises(VragError, match=r"device 'cuda'.*`device`"):
-            load_generator(str(checkpoints["llava"]), hardware={"device": "cuda"}).prepare()
+            load_generator(str(checkpoints["llava"]), at=Workspace(device="cuda")).prepare()
 
 
 @pytest.mark.slow

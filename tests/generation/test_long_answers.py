@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from strange_server import StrangeServer
 from talks import contexts_of, make_talks
 
+from vrag_kit.config import Workspace
 from vrag_kit.generation import ask_models
 from vrag_kit.generation.prompts import PARSERS, PromptSet, parse_long, parse_short
 from vrag_kit.judging import is_abstention
@@ -39,7 +40,7 @@ def ask(
 ) -> pd.DataFrame:
     model = {"model": f"teller@{server.url}", "decoding": {"temperature": 0}}
     contexts = contexts_of(benchmark)
-    return ask_models([model], benchmark, contexts, folder, prompts=prompts)
+    return ask_models([model], benchmark, contexts, Workspace(answers_dir=folder), prompts=prompts)
 
 
 @given(short=words, long=words, before=st.sampled_from(["", "I look at it.\n", "Short it is.\n\n"]))
@@ -110,7 +111,7 @@ def test_replies_to_short_questions_are_joined_to_a_long_answer(
     asked = in_parts(make_talks(tmp_path, {}, alone=[*"abcde"]))
     assert [each.query_id for each in asked.contexts[:3]] == ["a-0~1", "a-0~2", "a-0~3"]
     model = {"model": f"teller@{server.url}", "decoding": {"temperature": 0}}
-    long = asked.ask([model], tmp_path)
+    long = asked.ask([model], Workspace(answers_dir=tmp_path))
     assert long["query_id"].tolist() == ["a-0", "b-0", "c-0", "d-0", "e-0"]
     assert long["status"].tolist() == ["ok", "ok", "refused", "truncated", "empty"]
     said = long["answer"].tolist()

@@ -10,8 +10,9 @@ import pytest
 from endpoints import connect, hurry, question
 from strange_server import StrangeServer, text_in
 
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore, Hardware, ask_prompts
+from vrag_kit.generation import AnswerStore, ask_prompts
 
 PROMPTS = [question(f"number {n}?") for n in range(40)]
 
@@ -73,8 +74,8 @@ def test_each_failure_is_kept_for_what_it_is_and_only_what_is_missing_is_asked_a
         assert asked() == [1, calls, 1]
         assert ask_prompts(connect(server), prompts, store) == answers
         assert asked() == [1, calls, 1]
-        server.plans, again = {}, Hardware(retry_failures=True)
-        retried = ask_prompts(connect(server), prompts, store, hardware=again)
+        server.plans, again = {}, Workspace(retry_failures=True)
+        retried = ask_prompts(connect(server), prompts, store, at=again)
         assert [answer.status for answer in retried] == ["ok", "ok", "ok"]
         assert asked() == [1, calls + (status != "ok"), 1]
 
@@ -115,9 +116,9 @@ def test_a_key_that_is_revoked_under_way_stops_the_run_and_loses_nothing(
 ) -> None:
     prompts = PROMPTS[:20]
     with StrangeServer({"number 9?": ["status 401 revoked", "good"]}, seconds=0.02) as server:
-        model, many = connect(server), Hardware(batch_size=32)
+        model, many = connect(server), Workspace(batch_size=32)
         with pytest.raises(VragError, match="revoked"):
-            ask_prompts(model, prompts, store, hardware=many)
+            ask_prompts(model, prompts, store, at=many)
         assert len({text_in(request) for request in server.requests}) < 20
         answers = ask_prompts(connect(server), prompts, store)
         assert {answer.status for answer in answers} == {"ok"}

@@ -12,11 +12,11 @@ from endpoints import connect, hurry, question
 from strange_server import StrangeServer
 from worded import worded
 
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
     ConversationConfig,
-    Hardware,
     ask_prompts,
     load_generator,
     zero_shot,
@@ -70,11 +70,11 @@ def test_a_run_stops_when_its_answers_have_cost_what_they_may(store: AnswerStore
 def test_what_was_paid_for_failures_is_not_forgotten_when_they_are_asked_again(
     store: AnswerStore,
 ) -> None:
-    again = Hardware(retry_failures=True)
+    again = Workspace(retry_failures=True)
     with StrangeServer({"strange?": ["truncated"]}) as server:
         for _ in range(3):
             model = priced(server, max_cost=100)
-            ask_prompts(model, [question("strange?")], store, hardware=again)
+            ask_prompts(model, [question("strange?")], store, at=again)
     assert store.total_cost("m") == 3
 
 

@@ -34,6 +34,7 @@ from vrag_kit.analysis import (
     save_answers,
     save_collection_answers,
 )
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, gt_clue, non_clue
 from vrag_kit.judging import RuleJudge, judge_answers, load_judge
@@ -76,7 +77,9 @@ def judged(birds: Benchmark, store: Path) -> pd.DataFrame:
         contexts = gt_clue(birds, draws=1) + (non_clue(birds, draws=1) if side else [])
         with StrangeServer(plans) as server:
             entry = {"model": f"{model}@{server.url}", "decoding": {"temperature": 0}}
-            tables.append(ask_models([entry], birds, contexts, store, prompts=PROMPTS))
+            tables.append(
+                ask_models([entry], birds, contexts, Workspace(answers_dir=store), prompts=PROMPTS)
+            )
     return judge_answers(RuleJudge(), birds, pd.concat(tables, ignore_index=True))
 
 
@@ -88,7 +91,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def figures(birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path) -> Path:
     folder = tmp_path / "figures"
-    save_answers(judged, birds, folder, "birds/03_birds", store)
+    save_answers(judged, birds, Workspace(figures_dir=folder, answers_dir=store), "birds/03_birds")
     return folder
 
 
@@ -155,11 +158,18 @@ def test_answers_of_two_data_sets_lie_in_one_file_and_are_paired_each_with_its_o
 ) -> None:
     suite = {"wild": birds, "tame": replace(birds, name="tame birds")}
     tables = {name: judged.assign(benchmark=suite[name].name) for name in suite}
-    save_collection_answers(tables, suite, tmp_path, "02_birds", store)
+    save_collection_answers(
+        tables, suite, Workspace(figures_dir=tmp_path, answers_dir=store), "02_birds"
+    )
     pairs = both(tmp_path)
     assert pairs.groupby("benchmark").size().to_dict() == {birds.name: 6, "tame birds": 6}
     with pytest.raises(VragError, match="no column 'score'"):
-        save_collection_answers({"wild": judged.drop(columns="score")}, suite, tmp_path, "x", store)
+        save_collection_answers(
+            {"wild": judged.drop(columns="score")},
+            suite,
+            Workspace(figures_dir=tmp_path, answers_dir=store),
+            "x",
+        )
 
 
 @contextmanager
@@ -222,7 +232,7 @@ def test_the_page_has_every_changed_answer_with_both_prompts_images_and_loads_no
     before the gander.
     """
     other, to = tmp_path / "later" / "figures", tmp_path / "out"
-    save_answers(judged, birds, other, "birds/03_birds", store)
+    save_answers(judged, birds, Workspace(figures_dir=other, answers_dir=store), "birds/03_birds")
     sides = ["--a", "model=goose", "--a", "setting=gt_clue"]
     sides += ["--b", "model=gander", "--b", "setting=non_clue", "--only", "03", "--to", str(to)]
     done = CliRunner().invoke(app, ["compare", str(figures), str(other), *sides])
@@ -272,7 +282,9 @@ def test_parameters_of_notebooks_that_differ_are_listed_key_by_key(
     given = 'ks = [1, 5]\nclue_position = -1\ndecoding = {"temperature": 0}'
     for name, cells in (("a", []), ("b", [given])):
         with notebook(cell, *cells, "clue_position * 2"):
-            save_answers(judged, birds, tmp_path / name, "03_birds", store)
+            save_answers(
+                judged, birds, Workspace(figures_dir=tmp_path / name, answers_dir=store), "03_birds"
+            )
     table = config_diff(load_answers(tmp_path / "a"), load_answers(tmp_path / "b"))
     assert table.to_numpy().tolist() == [
         ["clue_position", "0", "-1", ""],
@@ -289,9 +301,14 @@ def test_rubrics_that_differ_are_given_in_full(
     with StrangeServer({"e": ["say Score: 1"]}) as server:
         entry = {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}
         for name, judge in (("a", {**entry, "rubric": mine}), ("b", entry)):
-            scorer = load_judge(judge, tmp_path, rubric=RUBRIC)
+            scorer = load_judge(judge, Workspace(answers_dir=tmp_path), rubric=RUBRIC)
             scored = judge_answers(scorer, birds, asked)
-            save_answers(scored, birds, tmp_path / name, "03_birds", tmp_path)
+            save_answers(
+                scored,
+                birds,
+                Workspace(figures_dir=tmp_path / name, answers_dir=tmp_path),
+                "03_birds",
+            )
     sides = [load_answers(tmp_path / name) for name in "ab"]
     found = config_diff(*sides).set_index("setting")
     assert found.loc["judge_prompt", "A"] == mine
@@ -306,9 +323,16 @@ def test_models_that_an_endpoint_served_differ(birds: Benchmark, tmp_path: Path)
     for name, other in (("a", "say Answer: black"), ("b", "as goose-2027")):
         with StrangeServer({"the back": [other]}) as server:
             entry = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
-            asked = ask_models([entry], birds, contexts, tmp_path / name, prompts=PROMPTS)
+            asked = ask_models(
+                [entry], birds, contexts, Workspace(answers_dir=tmp_path / name), prompts=PROMPTS
+            )
         rows = judge_answers(RuleJudge(), birds, asked)
-        save_answers(rows, birds, tmp_path / name, "03_birds", tmp_path / name)
+        save_answers(
+            rows,
+            birds,
+            Workspace(figures_dir=tmp_path / name, answers_dir=tmp_path / name),
+            "03_birds",
+        )
     sides = [load_answers(tmp_path / name) for name in "aab"]
     found = config_diff(*sides[1:]).set_index("setting")
     served = ["strange-2026", "goose-2027, strange-2026"]

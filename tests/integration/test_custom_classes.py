@@ -11,6 +11,7 @@ import pytest
 from own_project import FINDING_BOOK, Checked, Write
 
 from vrag_kit.analysis import trained_groups
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, load_generator, zero_shot
@@ -92,14 +93,21 @@ def in_a_cell(code: str) -> dict[str, Any]:
 def asked(models: list[object], benchmark: Benchmark, folder: Path, **decoding: object):
     """The table of their answers without any document."""
     contexts = zero_shot(benchmark)
-    return ask_models(models, benchmark, contexts, folder, prompts=PROMPTS, decoding=decoding)
+    return ask_models(
+        models,
+        benchmark,
+        contexts,
+        Workspace(answers_dir=folder),
+        prompts=PROMPTS,
+        decoding=decoding,
+    )
 
 
 def test_a_search_is_made_once_and_again_when_the_class_or_an_option_changes(
     mine: Write, texts: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def encoded(entry: object) -> bool:
-        search_all(texts, [entry], k=2, cache_dir=tmp_path / "kept")
+        search_all(texts, [entry], at=Workspace(cache_dir=tmp_path / "kept"), k=2)
         return "encoding" in capsys.readouterr().out
 
     mine(LETTERS)
@@ -133,7 +141,7 @@ def test_an_object_is_a_retriever_too_once_it_says_what_its_vectors_are_kept_und
     texts: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def encoded(own: object) -> bool:
-        search_all(texts, [own], k=1, cache_dir=tmp_path / "kept")
+        search_all(texts, [own], at=Workspace(cache_dir=tmp_path / "kept"), k=1)
         return "encoding" in capsys.readouterr().out
 
     with pytest.raises(VragError, match="fingerprint is None; expected a text that changes"):
@@ -148,11 +156,11 @@ def test_one_is_no_list(texts: Benchmark, tmp_path: Path) -> None:
     given: Any = {"model": "mine:Says"}
     words = r"is .*; expected a list, such as \[.*\]"
     with pytest.raises(VragError, match=f"models {words}"):
-        ask_models(given, texts, zero_shot(texts), tmp_path, prompts=PROMPTS)
+        ask_models(given, texts, zero_shot(texts), Workspace(answers_dir=tmp_path), prompts=PROMPTS)
     with pytest.raises(VragError, match=f"models {words}"):
         trained_groups(given, texts)
     with pytest.raises(VragError, match=f"retrievers {words}"):
-        search_all(texts, given, k=1, cache_dir=tmp_path)
+        search_all(texts, given, at=Workspace(cache_dir=tmp_path), k=1)
     with pytest.raises(VragError, match=f"metrics {words}"):
         evaluate(make_run([("q1", "a", 1.0)]), {"q1": {"a": 1}}, metrics=given)
 
@@ -164,11 +172,14 @@ def test_two_objects_of_one_class_want_an_attribute_name(texts: Benchmark, tmp_p
     for each in (*two, *models):
         each.fingerprint = "1"
     with pytest.raises(VragError, match=r"named 'Letters'.*a `name`"):
-        search_all(texts, two, k=1, cache_dir=tmp_path)
+        search_all(texts, two, at=Workspace(cache_dir=tmp_path), k=1)
     with pytest.raises(VragError, match=r"named 'Says'.* object a `name`"):
         asked(models, texts, tmp_path)
     two[1].name, models[1].name = "bonus", "blue"
-    assert set(search_all(texts, two, k=1, cache_dir=tmp_path)) == {"Letters", "bonus"}
+    assert set(search_all(texts, two, at=Workspace(cache_dir=tmp_path), k=1)) == {
+        "Letters",
+        "bonus",
+    }
     answers = asked(models, texts, tmp_path)
     assert trained_groups(models, texts) == {}
     assert set(zip(answers["model"], answers["answer"], strict=True)) == {
@@ -195,7 +206,7 @@ def test_a_failure_and_rows_that_do_not_fit_are_said_with_retriever_and_line(
 ) -> None:
     mine(LETTERS.replace(old, new))
     with pytest.raises(VragError, match=f"^retriever '?Letters'?.*{words}"):
-        search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path)
+        search_all(texts, ["mine:Letters"], at=Workspace(cache_dir=tmp_path), k=1)
 
 
 @pytest.mark.parametrize("load", [load_encoder, load_judge, load_generator])

@@ -18,6 +18,7 @@ from factories import benchmark
 from own_project import Write, shown
 from pages import README
 
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import (
     SHARES,
@@ -65,7 +66,7 @@ class Says:
 
 def judged(rubric: Rubric, says: Says, folder: Path, *answers: str) -> pd.DataFrame:
     rows = pd.DataFrame({"query_id": "q", "answer": answers, "status": "ok", "detail": ""})
-    return judge_answers(load_judge(says, folder, rubric=rubric), ONE, rows)
+    return judge_answers(load_judge(says, Workspace(answers_dir=folder), rubric=rubric), ONE, rows)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,9 @@ def test_a_rubric_in_the_words_of_a_parameter_file_is_asked_and_its_last_line_is
 ) -> None:
     mine(SPEAKER.replace("{reply}", reply))
     protocol = replace(readmes(), scale=scale)
-    judge = load_judge(in_the_readmes_words("mine:Speaker"), tmp_path, rubric=protocol)
+    judge = load_judge(
+        in_the_readmes_words("mine:Speaker"), Workspace(answers_dir=tmp_path), rubric=protocol
+    )
     rows = pd.DataFrame({"query_id": "q", "answer": ["{question}"], "status": "ok", "detail": ""})
     query = replace(QUERY, answers=("red", "crimson"))
     table = judge_answers(judge, replace(ONE, queries={"q": query}), rows, partial=True)
@@ -151,7 +154,9 @@ def test_a_rubric_in_the_words_of_a_parameter_file_is_asked_and_its_last_line_is
 def test_a_class_that_scores_takes_no_words_beside_it(mine: Write, tmp_path: Path) -> None:
     mine(SPEAKER)
     with pytest.raises(VragError, match="'Scorer' scores by itself; expected no rubric beside it"):
-        load_judge(in_the_readmes_words("mine:Scorer"), tmp_path, rubric=readmes())
+        load_judge(
+            in_the_readmes_words("mine:Scorer"), Workspace(answers_dir=tmp_path), rubric=readmes()
+        )
 
 
 JUDGES = """

@@ -17,6 +17,7 @@ from vrag_kit.claims import (
     load_checker,
     load_extractor,
 )
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.types import Document
 
@@ -37,15 +38,15 @@ def test_a_writer_an_extractor_and_a_checker(mine: Write, tree: Path, tmp_path: 
     mine(SAYS)
     folders = read_species_folders(tree, {"Branta leucopsis": "Barnacle Goose"})
     asks = '{"questions": [{"question": "What color are the feet?", "feature": "feet"}]}'
-    written = write_questions(says(asks), folders, {}, tmp_path)
+    written = write_questions(says(asks), folders, {}, Workspace(answers_dir=tmp_path))
     assert list(written["writer"]) == ["says"]
     assert written["question"].item() == "What color are the feet?"
-    taken = load_extractor(says("Owls eat moths."), tmp_path)
+    taken = load_extractor(says("Owls eat moths."), Workspace(answers_dir=tmp_path))
     assert taken.extract([AnswerText(query_id="q", question="What?", words="Owls.")])[0] == (
         "Owls eat moths.",
     )
     moth = Document(doc_id="m", text="Owls eat moths.")
-    (judged,) = load_checker(says("1: ENTAILMENT"), tmp_path).check(
+    (judged,) = load_checker(says("1: ENTAILMENT"), Workspace(answers_dir=tmp_path)).check(
         [EntailmentRequest(query_id="q", claims=("Owls eat moths.",), item=moth)]
     )
     assert judged == ("ENTAILMENT",)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, render
 from vrag_kit.papers import mrag_bench
@@ -46,12 +47,20 @@ class Red:
 def test_a_prompt_without_its_question_is_asked_of_nobody(source: str, tmp_path: Path) -> None:
     prompts = PROMPTS.with_templates({"mine": source}).with_settings({"mine": "mine"})
     with pytest.raises(VragError, match="setting 'mine': the question is not in its template"):
-        ask_models([Red()], few_texts(), [asked_as("mine")], tmp_path, prompts=prompts)
+        ask_models(
+            [Red()],
+            few_texts(),
+            [asked_as("mine")],
+            Workspace(answers_dir=tmp_path),
+            prompts=prompts,
+        )
 
 
 def test_contexts_that_are_there_twice_are_asked_and_counted_once(tmp_path: Path) -> None:
     twice = [asked_as("zero_shot"), asked_as("zero_shot", 2), asked_as("zero_shot")]
-    table = ask_models([Red()], few_texts(), twice, tmp_path, prompts=PROMPTS)
+    table = ask_models(
+        [Red()], few_texts(), twice, Workspace(answers_dir=tmp_path), prompts=PROMPTS
+    )
     assert list(table["k"]) == [1, 2]
 
 
@@ -59,7 +68,11 @@ def test_a_setting_without_words_is_named_with_what_to_type(tmp_path: Path) -> N
     few = Benchmark(name="b", fingerprint="f", queries={"q": QUERY}, corpus={}, qrels={})
     with pytest.raises(VragError, match=r"prompts.with_settings\(\{'clue_last': template\}\)"):
         ask_models(
-            ["a-model-that-is-not-here"], few, [asked_as("clue_last")], tmp_path, prompts=PROMPTS
+            ["a-model-that-is-not-here"],
+            few,
+            [asked_as("clue_last")],
+            Workspace(answers_dir=tmp_path),
+            prompts=PROMPTS,
         )
 
 

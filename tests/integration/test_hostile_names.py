@@ -16,6 +16,7 @@ from conftest import ROOT
 from factories import judged_arms
 
 from vrag_kit.analysis import mean_scores, to_percent
+from vrag_kit.config import Workspace
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.papers.statements import show_statements
 from vrag_kit.papers.visual_rag.statements import save_checks
@@ -54,7 +55,9 @@ def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Pat
     means = to_percent(mean_scores(table, by=["model", "setting", "k"]))
     wide = pd.DataFrame([[name]], pd.Index([name], name=name), pd.Index([name], name=name))
     pages = [
-        show_statements(save_checks("03", table, DataSource(name), tmp_path)).to_html(),
+        show_statements(
+            save_checks("03", table, DataSource(name), Workspace(figures_dir=tmp_path))
+        ).to_html(),
         style_table(wide, caption=name, precision=1).to_html(),
         style_table(means).hide(axis="index").to_html(),
         wide.to_html(notebook=True),

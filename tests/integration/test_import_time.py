@@ -11,6 +11,7 @@ from conftest import WEIGHTS
 from strange_server import StrangeServer
 
 from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.config import Workspace
 from vrag_kit.generation import ask_models, zero_shot
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 
@@ -46,6 +47,7 @@ def test_rooms_are_entered_without_models_statistics_and_widgets() -> None:
 
 READING = """
 import sys
+from vrag_kit import Workspace
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import ask_models, zero_shot
 from vrag_kit.papers.visual_rag.judge import PROMPTS
@@ -54,7 +56,8 @@ annotations, images, answers, *models = sys.argv[1:]
 benchmark = load_visual_rag(annotations, images)
 contexts = zero_shot(benchmark)
 decoding = {"temperature": 0, "max_new_tokens": 4}
-table = ask_models(models, benchmark, contexts, answers, prompts=PROMPTS, decoding=decoding)
+at = Workspace(answers_dir=answers)
+table = ask_models(models, benchmark, contexts, at, prompts=PROMPTS, decoding=decoding)
 print(len(table), *sorted({"torch", "transformers", "openai"} & set(sys.modules)))
 """
 
@@ -68,7 +71,14 @@ def test_stored_answers_of_all_models_are_read_without_a_heavy_import(
         models = [str(WEIGHTS / "field-guide-vlm-few"), f"served@{server.url}"]
         decoding = {"temperature": 0, "max_new_tokens": 4}
         contexts = zero_shot(benchmark)
-        ask_models(models, benchmark, contexts, tmp_path, prompts=PROMPTS, decoding=decoding)
+        ask_models(
+            models,
+            benchmark,
+            contexts,
+            Workspace(answers_dir=tmp_path),
+            prompts=PROMPTS,
+            decoding=decoding,
+        )
     # the server is gone: whoever asked again would fail
     command = [sys.executable, "-c", READING, str(annotations), str(tree), str(tmp_path), *models]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

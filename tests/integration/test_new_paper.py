@@ -18,6 +18,7 @@ from toy_paper.loader import load_talks
 from toy_paper.scorer import ChoiceJudge, read_letter
 
 from vrag_kit.analysis import mean_scores, paired_differences, per_query, to_percent
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, read_prompts, top_k, zero_shot
 from vrag_kit.judging import judge_answers
@@ -72,7 +73,11 @@ def run(talks: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFr
     folder = tmp_path_factory.mktemp("clip")
     model = tiny_retrievers.clip(folder / "clip")
     entry = {"model": str(model), "query": "image"}
-    return next(iter(search_all(talks, [entry], k=3, cache_dir=folder / "embeddings").values()))
+    return next(
+        iter(
+            search_all(talks, [entry], at=Workspace(cache_dir=folder / "embeddings"), k=3).values()
+        )
+    )
 
 
 def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
@@ -83,9 +88,13 @@ def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
     plans = {"How many corners?": ["say A"], "What color is it?": ["say B. surely"]}
     with StrangeServer(plans) as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        table = ask_models([model], talks, contexts, tmp_path, prompts=PROMPTS)
+        table = ask_models(
+            [model], talks, contexts, Workspace(answers_dir=tmp_path), prompts=PROMPTS
+        )
         bodies = [body for body in server.requests if images_in(body)]
-        again = ask_models([model], talks, contexts, tmp_path, prompts=PROMPTS)
+        again = ask_models(
+            [model], talks, contexts, Workspace(answers_dir=tmp_path), prompts=PROMPTS
+        )
         assert server.calls("shape") == len(contexts) == 16  # and none of them twice
     pd.testing.assert_frame_equal(again, table)
     assert table["answer"].tolist() == ["B", "A"] * 8
@@ -111,7 +120,7 @@ def test_a_conversation_without_its_first_turn_is_not_asked(
     with StrangeServer({"": ["say A"]}) as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
         with pytest.raises(VragError, match=r"conversation 'disc0'.*1 .query 'disc0-1'"):
-            ask_models([model], talks, later, tmp_path, prompts=PROMPTS)
+            ask_models([model], talks, later, Workspace(answers_dir=tmp_path), prompts=PROMPTS)
 
 
 @pytest.mark.slow
@@ -122,7 +131,9 @@ def test_scores_below_zero_stay_below_zero_up_to_the_figure(
     plans = {"How many corners?": ["say A"], "What color is it?": ["say E?"]}
     with StrangeServer(plans) as server:
         talker = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        table = ask_models([talker], talks, contexts, tmp_path, prompts=PROMPTS)
+        table = ask_models(
+            [talker], talks, contexts, Workspace(answers_dir=tmp_path), prompts=PROMPTS
+        )
     judged = judge_answers(ChoiceJudge(), talks, table)
     # the colours have four letters, so that E declines (0); "A. none" is right for disc and ring
     # (1) and wrong for square and bar (−1): half of that is each shape's mean, 0 all means

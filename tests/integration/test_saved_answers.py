@@ -16,6 +16,7 @@ from strange_server import StrangeServer
 
 from vrag_kit.analysis import flips, load_answers, paired_answers, save_answers
 from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     ask_models,
@@ -41,7 +42,7 @@ def judged(benchmark: Benchmark, shown: Sequence[Context] | pd.DataFrame) -> pd.
 
 def checked(benchmark: Benchmark, table: pd.DataFrame, folder: Path) -> int:
     """How many saved answers were shown a document that answers their question."""
-    save_answers(table, benchmark, folder, "01_mine", folder)
+    save_answers(table, benchmark, Workspace(figures_dir=folder, answers_dir=folder), "01_mine")
     saved = pd.read_json(folder / "01_mine.answers.jsonl.gz", lines=True)
     assert len(saved) == len(table)
     with_gold = 0
@@ -64,7 +65,7 @@ def test_relevant_are_the_shown_ids_that_answer_in_visual_rag(
 def test_relevant_are_the_shown_ids_that_answer_in_mrag_suite(tmp_path: Path) -> None:
     benchmark = open_suite("field-guide-mrag-suite-small", ["Chart-MRAG"])["Chart-MRAG"]
     each = {"retrievers": {"image": ["bm25"], "text": ["bm25"]}, "k": {"image": 3, "text": 3}}
-    modes = SuiteEvidence(**each, questions=8, cache_dir=tmp_path)
+    modes = SuiteEvidence(at=Workspace(cache_dir=tmp_path), **each, questions=8)
     contexts = modes.modes(benchmark)
     gold = [each for each in contexts if each.setting != "distractors_only"]
     assert 0 < len(gold) < len(contexts)
@@ -94,9 +95,18 @@ def goose(
             model = {"model": f"m@{server.url}", "name": name, "decoding": {"temperature": 0}}
             benchmark, contexts = asked(place)
             answers = place / "runs" / "answers"
-            tables.append(ask_models([model], benchmark, contexts, answers, prompts=PROMPTS))
+            tables.append(
+                ask_models(
+                    [model], benchmark, contexts, Workspace(answers_dir=answers), prompts=PROMPTS
+                )
+            )
     table = judge_answers(RuleJudge(), benchmark, pd.concat(tables, ignore_index=True))
-    save_answers(table, benchmark, place / "runs" / "figures", "01_goose", answers)
+    save_answers(
+        table,
+        benchmark,
+        Workspace(figures_dir=place / "runs" / "figures", answers_dir=answers),
+        "01_goose",
+    )
     return place
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import WEIGHTS
 
+from vrag_kit.config import Workspace
 from vrag_kit.generation import ask_models, gt_clue, one_in_k, zero_shot
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark
@@ -58,7 +59,9 @@ def test_served_answers_equal_those_in_process(
     remote = {"model": f"{MODEL}@{served}", "server": "transformers", "name": "served"}
     remote["concurrency"] = 2
     models, decoding = [str(MODEL), remote], {"temperature": 0, "max_new_tokens": 16}
-    table = ask_models(models, few, contexts, tmp_path, prompts=PROMPTS, decoding=decoding)
+    table = ask_models(
+        models, few, contexts, Workspace(answers_dir=tmp_path), prompts=PROMPTS, decoding=decoding
+    )
     here, there = (
         table[table["model"] == name].reset_index(drop=True)
         for name in ("field-guide-vlm-few", "served")

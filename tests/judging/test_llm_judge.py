@@ -17,6 +17,7 @@ from conftest import ROOT
 from strange_server import StrangeServer, text_in
 
 from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
@@ -33,7 +34,12 @@ def labelled(name: str) -> list[dict[str, str]]:
 
 def judge_at(server: StrangeServer, folder: Path, samples: int = 1, **options: object) -> Judge:
     entry = {"model": f"judge@{server.url}", "decoding": {"temperature": 0}, "timeout": 1.0}
-    return load_judge({**entry, "retries": 0, **options}, folder, rubric=RUBRIC, samples=samples)
+    return load_judge(
+        {**entry, "retries": 0, **options},
+        Workspace(answers_dir=folder),
+        rubric=RUBRIC,
+        samples=samples,
+    )
 
 
 @pytest.fixture
@@ -132,18 +138,18 @@ def test_samples_show_the_judges_own_noise(benchmark: Benchmark, tmp_path: Path)
     assert "/ unreadable: there is no line" in judged["verdict"][2]
     greedy = {"model": "field-guide-vlm-few", "decoding": {"temperature": 0}}
     with pytest.raises(VragError, match=r"3 samples"):
-        load_judge(greedy, tmp_path, rubric=RUBRIC, samples=3)
+        load_judge(greedy, Workspace(answers_dir=tmp_path), rubric=RUBRIC, samples=3)
 
 
 def test_the_judge_is_named_by_a_parameter_and_not_by_what_the_environment_holds(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
-    assert isinstance(load_judge("rule", tmp_path), RuleJudge)
-    assert load_judge(PAPER_JUDGE, tmp_path, rubric=RUBRIC).name == "o4-mini"
+    assert isinstance(load_judge("rule", Workspace(answers_dir=tmp_path)), RuleJudge)
+    assert load_judge(PAPER_JUDGE, Workspace(answers_dir=tmp_path), rubric=RUBRIC).name == "o4-mini"
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(VragError, match=r"export OPENAI_API_KEY"):
-        load_judge(PAPER_JUDGE, tmp_path, rubric=RUBRIC)
+        load_judge(PAPER_JUDGE, Workspace(answers_dir=tmp_path), rubric=RUBRIC)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vrag_kit.config import Decoding, Hardware, decoding_of, hardware_of
+from vrag_kit.config import Decoding, Workspace, decoding_of
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
 
@@ -52,7 +52,7 @@ def test_what_may_be_secret_is_never_shown(field: str) -> None:
 
 def test_null_stands_for_the_default() -> None:
     assert decoding_of({"temperature": None, "max_new_tokens": None}) == Decoding()
-    assert hardware_of({"device": None}) == hardware_of(None) == Hardware()
+    assert Workspace(device=None) == Workspace()
     plain, nulls = (
         load_generator({"model": URL, **options}, decoding={**GREEDY, "max_new_tokens": 7})
         for options in ({}, {"timeout": None, "body": None, "decoding": None, "name": None})

@@ -13,6 +13,7 @@ import pytest
 from claim_sheets import sheet
 
 from vrag_kit.claims import ClaimVerdicts
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.conversations import early_stopping_rule
 from vrag_kit.papers.cross_benchmark import (
@@ -179,7 +180,9 @@ def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
     asked, answers = rows["WebQA"]
     row = JudgedBenchmark(name="WebQA", benchmark=asked, judged=answers, k=2)
     world = open_ground_truth("field-guide-mrag-suite-small")
-    asker = OracleClaims(world=world, model="field-guide-vlm-few", answers_dir=tmp_path, **RUN)
+    asker = OracleClaims(
+        at=Workspace(answers_dir=tmp_path), world=world, model="field-guide-vlm-few", **RUN
+    )
     checked = asker.extract(row)
     found = cells(checked)["unit_of_n"]
     assert found[["claim_recall", "accuracy"]].tolist() == ["long answers", "questions"]

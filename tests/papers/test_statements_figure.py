@@ -9,6 +9,7 @@ import pytest
 from conftest import ROOT
 from figure_rules import broken_rules
 
+from vrag_kit.config import Workspace
 from vrag_kit.papers.statements import load_statement_checks, statements_figure
 from vrag_kit.plotting import save_figure
 
@@ -29,7 +30,7 @@ def test_every_saved_number_is_drawn_on_the_range_of_its_statement(tmp_path: Pat
     expected = checks["value"].where(checks["unit"].notna(), 100 * checks["value"])
     assert sorted(drawn) == pytest.approx(sorted(expected))
     assert len(axis.patches) == len(checks)
-    save_figure(figure, tmp_path, "x", checks)
+    save_figure(figure, Workspace(figures_dir=tmp_path), "x", checks)
     assert broken_rules(tmp_path / "x.svg") == []
 
 

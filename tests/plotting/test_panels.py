@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from vrag_kit.config import Workspace
 from vrag_kit.plotting import (
     confusion_plot,
     forest_plot,
@@ -185,7 +186,7 @@ def test_levels_are_lines_named_at_the_right_and_reported_means_grey_ones() -> N
 def test_no_two_numbers_below_a_log_axis_touch(tmp_path: Path, ks: list[int]) -> None:
     table = pd.concat([means().head(1).assign(k=k, metric=m) for k in ks for m in "abc"])
     figure = line_plot(table, **{**LINES, "panels": "metric"}, log=True, title="What was found")
-    save_figure(figure, tmp_path, "x", table)
+    save_figure(figure, Workspace(figures_dir=tmp_path), "x", table)
     assert broken_rules(tmp_path / "x.svg") == []
     assert [text.get_text().strip() for text in figure.axes[0].get_xticklabels()] == [*map(str, ks)]
 
@@ -232,13 +233,13 @@ def test_no_names_however_long_break_the_rules_of_a_figure(
     table = means(setting=[three[0], three[1]] * 6, model=[three[2], "m"] * 6)
     figure = PLOTS[plot](table, title="What was found")
     folder = tmp_path_factory.mktemp("figures")
-    save_figure(figure, folder, "x", table, mark="synthetic data")
+    save_figure(figure, Workspace(figures_dir=folder), "x", table, mark="synthetic data")
     assert broken_rules(folder / "x.svg") == []
 
 
 def test_a_figure_has_its_title_caption_and_mark_in_its_svg_and_for_latex(tmp_path: Path) -> None:
     figure = line_plot(means(), **LINES, title="A & B differ", caption="Mean of 5 %.")
-    save_figure(figure, tmp_path, "x", means(), mark="synthetic data")
+    save_figure(figure, Workspace(figures_dir=tmp_path), "x", means(), mark="synthetic data")
     drawing = (tmp_path / "x.svg").read_text(encoding="utf-8")
     assert "<title>A &amp; B differ</title>" in drawing
     assert "<desc>Mean of 5 %.</desc>" in drawing

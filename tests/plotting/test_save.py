@@ -13,6 +13,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
 from vrag_kit.plotting import (
     contact_sheet,
@@ -33,14 +34,14 @@ def simple() -> tuple[plt.Figure, pd.DataFrame]:
 
 def test_in_a_forecast_no_figure_is_drawn(tmp_path: Path) -> None:
     with dry_run(tmp_path):
-        save_figure(simple()[0], tmp_path / "new", "02_x", simple()[1])
+        save_figure(simple()[0], Workspace(figures_dir=tmp_path / "new"), "02_x", simple()[1])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_figure_is_saved_as_png_svg_and_csv_with_columns_in_the_papers_order(
     tmp_path: Path,
 ) -> None:
-    save_figure(simple()[0], tmp_path / "new", "02_x", simple()[1])
+    save_figure(simple()[0], Workspace(figures_dir=tmp_path / "new"), "02_x", simple()[1])
     assert sorted(p.name for p in (tmp_path / "new").iterdir()) == [
         "02_x.caption.tex",
         "02_x.csv",
@@ -65,7 +66,7 @@ def test_a_layout_that_differs_in_the_last_digits_gives_the_same_svg(
         for place in (0, 1):
             axis = figure.add_axes((0.1 + 0.45 * place + off, 0.1, 0.4, 0.8 + off))
             axis.plot([0, 1], [0, 1])
-        save_figure(figure, tmp_path, "x", simple()[1])
+        save_figure(figure, Workspace(figures_dir=tmp_path), "x", simple()[1])
         drawings.append((tmp_path / "x.svg").read_text(encoding="utf-8"))
     assert drawings[0] == drawings[1]
     clips = re.findall(r'<clipPath id="(.*?)"', drawings[0])
@@ -76,7 +77,7 @@ def test_a_layout_that_differs_in_the_last_digits_gives_the_same_svg(
 def test_a_folder_that_cannot_be_written_is_an_error_and_older_figures_stay(tmp_path: Path) -> None:
     (tmp_path / "figures").write_text("a file in the way", encoding="utf-8")
     with pytest.raises(OSError, match="figures"):
-        save_figure(*simple()[:1], tmp_path / "figures", "x", simple()[1])
+        save_figure(simple()[0], Workspace(figures_dir=tmp_path / "figures"), "x", simple()[1])
     assert (tmp_path / "figures").read_text(encoding="utf-8") == "a file in the way"
 
 

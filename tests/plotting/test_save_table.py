@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import load_results
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm, published
@@ -96,7 +97,7 @@ def test_tables_of_all_papers_compile(tmp_path: Path) -> None:
 
 
 def test_a_styled_table_is_saved_as_its_data_and_is_no_result(tmp_path: Path) -> None:
-    save_table(SHOWN.set_index("model").style, tmp_path, "03_mine")
+    save_table(SHOWN.set_index("model").style, Workspace(figures_dir=tmp_path), "03_mine")
     read = pd.read_csv(tmp_path / "03_mine.table.csv")
     pd.testing.assert_frame_equal(read, SHOWN)
     assert (tmp_path / "03_mine.tex").read_text(encoding="utf-8") == to_latex(SHOWN)
@@ -108,8 +109,8 @@ def test_a_forecast_writes_none_and_a_folder_that_cannot_be_written_is_named(
     tmp_path: Path,
 ) -> None:
     with dry_run(tmp_path):
-        save_table(SHOWN, tmp_path / "new", "03_mine")
+        save_table(SHOWN, Workspace(figures_dir=tmp_path / "new"), "03_mine")
     assert not (tmp_path / "new").exists()
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
-        save_table(SHOWN, tmp_path / "file", "03_mine")
+        save_table(SHOWN, Workspace(figures_dir=tmp_path / "file"), "03_mine")

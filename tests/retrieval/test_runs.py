@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from retrieval_data import refused
 from typer.testing import CliRunner, Result
 
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
 from vrag_kit.generation import top_k
 from vrag_kit.papers import mrag_bench
@@ -53,7 +54,7 @@ def benchmark(**more: object) -> Benchmark:
 
 
 def found(entry: object, folder: Path, k: int = 3) -> dict[str, pd.DataFrame]:
-    return search_all(benchmark(), [entry], k=k, cache_dir=folder / "embeddings")
+    return search_all(benchmark(), [entry], at=Workspace(cache_dir=folder / "embeddings"), k=k)
 
 
 @pytest.fixture
@@ -191,10 +192,12 @@ def test_a_run_takes_a_retrievers_place_under_its_files_name(
     assert "run my.bm25: skipped" in capsys.readouterr().out
     assert not (tmp_path / "embeddings").exists()  # nothing was embedded
     two = ["field-guide-clip-32", {"model": str(file), "name": "mine"}]
-    runs = search_all(benchmark(), two, k=3, cache_dir=tmp_path / "embeddings")
+    runs = search_all(benchmark(), two, at=Workspace(cache_dir=tmp_path / "embeddings"), k=3)
     assert [run.attrs["retriever"] for run in runs.values()] == ["field-guide-clip-32", "mine"]
     twice = [two[0], {"model": str(file), "name": two[0]}]
-    search = partial(search_all, benchmark(), twice, k=3, cache_dir=tmp_path / "embeddings")
+    search = partial(
+        search_all, benchmark(), twice, k=3, at=Workspace(cache_dir=tmp_path / "embeddings")
+    )
     refused(search, "two retrievers are named 'field-guide-clip-32'")
 
 

@@ -20,6 +20,7 @@ from small_index import FULL, Small, converted_service, own_text_service
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
+from vrag_kit.config import Workspace
 from vrag_kit.retrieval import (
     SearchService,
     annotated_region,
@@ -29,14 +30,14 @@ from vrag_kit.retrieval import (
     text_service,
     with_regions,
 )
-from vrag_kit.retrieval.services import WHOLE, Crop
+from vrag_kit.retrieval.services import WHOLE_IMAGE, Crop
 from vrag_kit.types import Document, Query
 
 Make = Callable[[Small], SearchService]
 
 
 def of_images(small: Small) -> SearchService:
-    return image_service(small.entries, small.clip, small.cache)
+    return image_service(small.entries, small.clip, Workspace(cache_dir=small.cache))
 
 
 def of_vectors(small: Small) -> SearchService:
@@ -151,7 +152,7 @@ def test_hits_are_cut_to_k_chunks_before_pages_are_made_unique(small: Small) -> 
     text = "red moth"
     twice = Document(doc_id="twice", text=text, metadata={"page_result": text})
     pages = {"twice": twice, "other": Document(doc_id="other", text="red owl")}
-    service = text_service(pages, "bm25", small.cache, chunks=page_chunks)
+    service = text_service(pages, "bm25", Workspace(cache_dir=small.cache), chunks=page_chunks)
     asked = [Query(query_id="q", text="red moth")]
     assert list(service.search(asked, 2)["doc_id"]) == ["twice"]
     assert list(service.search(asked, 3)["doc_id"]) == ["twice", "other"]
@@ -262,7 +263,7 @@ LEFT, RIGHT = (0.0, 0.0, 0.4, 1.0), (100 / 160, 24 / 64, 1.0, 1.0)
 
 def test_a_document_has_its_best_score_over_the_crops(collage: Query, small: Small) -> None:
     service = of_images(small)
-    crops = [LEFT, RIGHT, WHOLE]
+    crops = [LEFT, RIGHT, WHOLE_IMAGE]
     alone = [with_regions(service, lambda query, box=box: [box]) for box in crops]
     scores = [each.search([collage], 4).set_index("doc_id")["score"] for each in alone]
     run = with_regions(service, lambda query: crops).search([collage], 4)
@@ -311,7 +312,7 @@ def test_a_margin_widens_a_region_on_each_side_as_far_as_the_image_goes(
     # 0.25 − 0.5 · 0.5 and 0.75 + 0.5 · 0.5 across; 0.5 − 0.5 · 0.25 and 0.75 + 0.5 · 0.25 down
     box, wide = (0.25, 0.5, 0.75, 0.75), (0.0, 0.375, 1.0, 0.875)
     low, cut = (0.0, 0.5, 0.5, 1.0), (0.0, 0.25, 0.75, 1.0)
-    for region, expected in [(box, wide), (low, cut), (WHOLE, WHOLE)]:
+    for region, expected in [(box, wide), (low, cut), (WHOLE_IMAGE, WHOLE_IMAGE)]:
         run = with_regions(service, lambda query, box=region: [box], margin=0.5)
         own = with_regions(service, lambda query, box=expected: [box])
         assert run.search([collage], 4).equals(own.search([collage], 4))

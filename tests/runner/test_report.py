@@ -16,6 +16,7 @@ import pytest
 from commands import said, vrag
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from vrag_kit.config import Workspace
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.papers.visual_rag.statements import STATEMENTS, save_checks
 from vrag_kit.runner.report import write_report
@@ -166,7 +167,12 @@ def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) 
     ]
     columns = ["model", "setting", "k", "draw", "query_id", "group", "score", "abstained"]
     source = DataSource("Guide", "Visual-RAG v1, first upload")
-    save_checks("03", pd.DataFrame(rows, columns=columns), source, project / "figures")
+    save_checks(
+        "03",
+        pd.DataFrame(rows, columns=columns),
+        source,
+        Workspace(figures_dir=project / "figures"),
+    )
     written, _ = write_report([Path("params/visual_rag/p.yaml")])
     head = written.read_text(encoding="utf-8").split('<nav id="contents"')[0]
     assert head.count("What the paper says, on these results") == 1  # for three notebooks

@@ -15,6 +15,7 @@ from worded import worded
 from vrag_kit.analysis import paired_differences, per_query
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
+from vrag_kit.config import Workspace
 from vrag_kit.generation import (
     LocalGenerator,
     ask_models,
@@ -87,7 +88,9 @@ def judged(
     return judge_answers(
         RuleJudge(),
         full_guide,
-        ask_models(ANSWERERS, full_guide, contexts, folder, prompts=PROMPTS, **how),
+        ask_models(
+            ANSWERERS, full_guide, contexts, Workspace(answers_dir=folder), prompts=PROMPTS, **how
+        ),
     )
 
 

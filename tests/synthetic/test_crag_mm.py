@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT
 
 from vrag_kit.benchmarks import load_crag_mm
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.papers import crag_mm as paper
@@ -142,7 +143,9 @@ def test_recall_of_the_question_as_meant_grows_with_k(larger: Benchmark) -> None
         "larger": larger,
     }.items():
         with tempfile.TemporaryDirectory() as cache:
-            web = open_services(benchmark, "field-guide-clip-64", "bm25", cache).web
+            web = open_services(
+                benchmark, "field-guide-clip-64", "bm25", Workspace(cache_dir=cache)
+            ).web
             assert web is not None
             tells = {"full pages": page_relevance(TruthfulnessRuleJudge(), benchmark, "full pages")}
             asked = {"reference query": paper.recall.web_queries(benchmark)["reference query"]}

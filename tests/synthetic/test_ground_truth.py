@@ -11,6 +11,7 @@ from vrag_kit.claims.verdicts import (
     EntailmentLabel,
     EntailmentRequest,
 )
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
 from vrag_kit.synthetic.mrag_suite import (
@@ -106,7 +107,7 @@ def looked(tmp_path_factory, world):
     benchmark = open_suite(SMALL, ["Visual-RAG"])["Visual-RAG"]
     model = load_generator("field-guide-vlm-few", decoding={"max_new_tokens": 16})
     answers = tmp_path_factory.mktemp("answers")
-    checker = VisualClaimChecker(world, model, answers)
+    checker = VisualClaimChecker(world, model, Workspace(answers_dir=answers))
     checkings = []
     for query in list(benchmark.queries.values())[:8]:
         claims = [fact.sentence for fact in world.language.facts(query.answers[0], query.text)]
@@ -139,22 +140,30 @@ def test_a_long_answers_reference_is_true_and_says_all_that_is_asked(world):
 
 
 def test_readers_are_named_by_parameters(world, tmp_path):
-    by_rule = open_claim_pipeline("rule", "rule", world, tmp_path)
+    by_rule = open_claim_pipeline("rule", "rule", world, Workspace(answers_dir=tmp_path))
     assert (by_rule.extractor.name, by_rule.checker.fingerprint) == ("rule", "")
-    looks = open_claim_pipeline("rule", "field-guide-vlm-few", world, tmp_path)
+    looks = open_claim_pipeline(
+        "rule", "field-guide-vlm-few", world, Workspace(answers_dir=tmp_path)
+    )
     assert looks.checker.fingerprint
     assert looks.truth.name == "truth of the drawing"
-    models = open_claim_pipeline("field-guide-vlm-few", "field-guide-vlm-few", world, tmp_path)
+    models = open_claim_pipeline(
+        "field-guide-vlm-few", "field-guide-vlm-few", world, Workspace(answers_dir=tmp_path)
+    )
     assert models.extractor.name == models.checker.name == "field-guide-vlm-few"
     with pytest.raises(VragError, match="checker 'field-guide-vlm-few': it is an answerer too"):
         open_claim_pipeline(
-            "rule", "field-guide-vlm-few", world, tmp_path, answerers=["field-guide-vlm-few"]
+            "rule",
+            "field-guide-vlm-few",
+            world,
+            Workspace(answers_dir=tmp_path),
+            answerers=["field-guide-vlm-few"],
         )
 
 
 def test_without_a_drawing_there_is_no_truth_and_rules_know_sentences_alone(tmp_path):
     assert ground_truth_or_none({"mine": {"layout": "pages", "rows": "x"}}) is None
-    forecast = open_claim_pipeline("", "rule", None, tmp_path)
+    forecast = open_claim_pipeline("", "rule", None, Workspace(answers_dir=tmp_path))
     assert forecast.truth is None
     (found,) = forecast.extractor.extract(
         [AnswerText(query_id="q", question="?", words="So. It is.")]

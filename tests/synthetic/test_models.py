@@ -16,6 +16,7 @@ from vrag_kit.analysis import paired_differences, per_query
 from vrag_kit.benchmarks import load_mrag_bench, load_mrag_texts
 from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
+from vrag_kit.config import Workspace
 from vrag_kit.generation import ConversationConfig, ask_conversations, ask_models
 from vrag_kit.judging import TruthfulnessRuleJudge, judge_answers
 from vrag_kit.papers.crag_mm.parameters import index_folders
@@ -58,10 +59,9 @@ class Small:
             [MODEL],
             benchmark,
             self.arms.contexts(benchmark, [arm]),
-            self.folder / "answers",
+            Workspace(answers_dir=self.folder / "answers", batch_size=8),
             conversation=ConversationConfig(prompts=prompts, search=self.arms, history=history),
             decoding={"max_new_tokens": 64},
-            hardware={"batch_size": 8},
         )
         return judge_answers(TruthfulnessRuleJudge(), benchmark, answers).set_index("query_id")[
             "score"
@@ -83,8 +83,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
         of_graph = document.metadata["source"] == "image_search"
         (graph if of_graph else pages)[doc_id] = document
     arms = SearchPipeline(
-        images=image_service(graph, ENCODER, folder / "cache"),
-        web=text_service(pages, "bm25", folder / "cache", chunks=page_chunks),
+        images=image_service(graph, ENCODER, Workspace(cache_dir=folder / "cache")),
+        web=text_service(pages, "bm25", Workspace(cache_dir=folder / "cache"), chunks=page_chunks),
         image_k=10,
         web_k=10,
         threshold=0.75,
@@ -121,7 +121,9 @@ def judged(mrag_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> pd.Da
     models = [str(WEIGHTS / "field-guide-vlm-choice")]
     prompts = PROMPT_SETS["paper"]
     both = with_passages(benchmark, texts)
-    answers = ask_models(models, both, contexts, folder / "answers", prompts=prompts)
+    answers = ask_models(
+        models, both, contexts, Workspace(answers_dir=folder / "answers"), prompts=prompts
+    )
     return with_scenarios(judge_answers(MultipleChoiceJudge(), benchmark, answers), benchmark)
 
 

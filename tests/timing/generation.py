@@ -21,10 +21,10 @@ import torch
 
 from tests.own_way import prepared
 from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.config import Workspace
 from vrag_kit.generation import (
     AnswerStore,
     ConversationConfig,
-    Hardware,
     LocalGenerator,
     build_prompt,
     gt_clue,
@@ -125,7 +125,7 @@ def measure(
                 contexts,
                 store,
                 SINGLE,
-                hardware=Hardware(batch_size=BATCH),
+                at=Workspace(batch_size=BATCH),
             )
             took = time.perf_counter() - began
             stores.append(store.at_work / took)

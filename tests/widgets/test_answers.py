@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from markupsafe import escape
 
+from vrag_kit.config import Workspace
 from vrag_kit.generation import (
     ask_models,
     build_prompt,
@@ -70,15 +71,17 @@ def test_any_table_of_answers_is_shown_with_the_prompt_as_it_was_sent(
     guide: Benchmark, tmp_path: Path
 ) -> None:
     contexts = [*gt_clue(guide, draws=1)[:2], *zero_shot(guide)[:1]]
-    answers = ask_models([Blue()], guide, contexts, tmp_path, prompts=PROMPTS)
-    page = answers_page(guide, answers, tmp_path).data
+    answers = ask_models(
+        [Blue()], guide, contexts, Workspace(answers_dir=tmp_path), prompts=PROMPTS
+    )
+    page = answers_page(guide, answers, Workspace(answers_dir=tmp_path)).data
     for context in contexts:
         prompt = build_prompt(guide, context, PROMPTS)
         words = "\n".join(part for part in prompt[-1].parts if isinstance(part, str))
         assert escape(words.strip()) in page
     assert page.count(">relevant<") == page.count("<figure") == 2
     assert page.count("images: 0") == 1
-    browser = browse_answers(guide, answers, tmp_path)
+    browser = browse_answers(guide, answers, Workspace(answers_dir=tmp_path))
     assert list(browser.filters) == ["setting", "k"]
     browser.filters["setting"].value = "zero_shot"
     assert browser.count.value == "1 of 1"

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
@@ -164,11 +165,10 @@ def notebook_parameters() -> str:
 def save_answers(
     judged: pd.DataFrame,
     benchmark: Benchmark,
-    folder: Path | str,
+    at: Workspace,
     name: str,
-    answers_dir: Path | str,
 ) -> None:
-    """Saves the table of `judge_answers` in `folder`, a notebook's `figures_dir`, as
+    """Saves the table of `judge_answers` in the workspace's `figures_dir` as
     <name>.answers.jsonl.gz: one line per row, with the columns of `add_questions`. The same answers
     and parameters give the same bytes.
 
@@ -176,15 +176,14 @@ def save_answers(
     Raises `VragError` for a table without verdicts. In a dry run, and without answers, nothing is
     written.
     """
-    save_collection_answers({"": judged}, {"": benchmark}, folder, name, answers_dir)
+    save_collection_answers({"": judged}, {"": benchmark}, at, name)
 
 
 def save_collection_answers(
     judged: Mapping[str, pd.DataFrame],
     suite: Mapping[str, Benchmark],
-    folder: Path | str,
+    at: Workspace,
     name: str,
-    answers_dir: Path | str,
 ) -> None:
     """Saves the judged answers of several data sets in one file, each under its name in both
     mappings. Raises as `save_answers` does.
@@ -193,18 +192,16 @@ def save_collection_answers(
         require_columns(table, NEEDED, "save_answers")
     if current_dry_run() or not any(map(len, judged.values())):
         return
-    tables = [add_questions(judged[each], suite[each], answers_dir) for each in judged]
+    tables = [add_questions(judged[each], suite[each], at) for each in judged]
     rows = pd.concat(tables, ignore_index=True)
     lines = rows.astype(object).where(rows.notna(), None).to_dict("records")
     text = "".join(f"{json.dumps(line, ensure_ascii=False, default=str)}\n" for line in lines)
-    place = project_path(folder) / f"{name}{SUFFIX}"
+    place = project_path(at.figures_dir) / f"{name}{SUFFIX}"
     write_file(place, gzip.compress(text.encode(), mtime=0))
     logger.info(f"saved {len(rows):,} answers in {place.name}")
 
 
-def add_questions(
-    judged: pd.DataFrame, benchmark: Benchmark, answers_dir: Path | str
-) -> pd.DataFrame:
+def add_questions(judged: pd.DataFrame, benchmark: Benchmark, at: Workspace) -> pd.DataFrame:
     """Adds to the table of `judge_answers` question, references (accepted answers), relevant (the
     relevant ones of its doc_ids), relevant_images (of each the place of its image; "" for a text),
     and store, the answer store with its prompts; served_model, where an endpoint gave the model's
@@ -212,7 +209,7 @@ def add_questions(
     column benchmark names that of the questions, whatever corpus was searched.
     """
     queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
-    served = stored_field(judged, answers_dir, SERVED).fillna("")
+    served = stored_field(judged, at, SERVED).fillna("")
     relevant = [
         [doc_id for doc_id in doc_ids or () if benchmark.qrels.get(query_id, {}).get(doc_id, 0) > 0]
         for query_id, doc_ids in zip(judged["query_id"], judged["doc_ids"], strict=True)
@@ -224,7 +221,7 @@ def add_questions(
         references=[" | ".join(query.answers) for query in queries],
         relevant=pd.Series(relevant, judged.index, dtype=object),
         relevant_images=pd.Series(images, judged.index, dtype=object),
-        store=display_path(project_path(answers_dir) / "answers.sqlite"),
+        store=display_path(at.answers_file),
         **({"served_model": served} if served.any() else {}),
         parameters=notebook_parameters(),
         judge_prompt=judged.get("judge_prompt", ""),

@@ -9,21 +9,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from vrag_kit.benchmarks.datasets.visual_rag import make_query_id
 from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.building.species import SpeciesFolder, description_text
-from vrag_kit.config import Entry, check_choice, hardware_of
+from vrag_kit.config import Entry, Workspace, check_choice
 from vrag_kit.errors import VragError, did_you_mean, short_repr
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
 from vrag_kit.tables import read_csv_rows, write_csv_rows
-from vrag_kit.types import Answer, Json, JsonView, Message, Prompt
+from vrag_kit.types import Answer, Json, Message, Prompt
 from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
 
@@ -64,20 +63,18 @@ def write_questions(
     writer: Entry,
     folders: Sequence[SpeciesFolder],
     pages: Mapping[str, Page],
-    answers_dir: Path | str,
-    *,
-    hardware: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
+    at: Workspace,
 ) -> pd.DataFrame:
     """Write candidate questions about each species; returns a table with `CANDIDATE_COLUMNS`.
     Rows are in the order of `folders`; no folders give no rows.
 
     `writer` is "template", which knows parts of iNaturalist's ranks and calls no model, or any
     model that `load_generator` takes. A model receives names and, from `pages`, the summary and
-    description, and answers as JSON. Its answers are stored in `answers.sqlite` in `answers_dir`
+    description, and answers as JSON. Its answers are stored in the workspace's `answers_dir`
     and parsed at each use: no species is requested twice. A species whose call failed, or whose
     answer holds no question, has one row without a question and the reason in `dropped`. A question
     that is unusable or a duplicate has its reason there too. The number of usable questions is
-    printed. `hardware` names fields of `Hardware`; answers have 1,024 tokens at most, unless the
+    printed. Answers have 1,024 tokens at most, unless the
     writer's entry says otherwise. Raises `VragError` as `load_generator` and the generator do.
     """
     if writer == TEMPLATE:
@@ -88,7 +85,7 @@ def write_questions(
             for folder in folders
         ]
     else:
-        name, answers = _ask(writer, folders, pages, project_path(answers_dir), hardware)
+        name, answers = _ask(writer, folders, pages, at)
         questions = [read_questions_json(answer.raw or "") for answer in answers]
         failures = [_failure(answer) for answer in answers]
     rows = []
@@ -120,22 +117,21 @@ def _ask(
     writer: Entry,
     folders: Sequence[SpeciesFolder],
     pages: Mapping[str, Page],
-    answers_dir: Path,
-    hardware: JsonView | None,
+    at: Workspace,
 ) -> tuple[str, list[Answer]]:
     """The writer's name, and its answer for each species."""
     check_choice(writer, [TEMPLATE], "question_writer")
-    generator = load_generator(writer, decoding={"max_new_tokens": 1024}, hardware=hardware)
+    generator = load_generator(writer, decoding={"max_new_tokens": 1024}, at=at)
     prompts = []
     for folder in folders:
         page = pages.get(folder.scientific)
         prompts.append(question_prompt(folder, description_text(page.article) if page else ""))
-    with AnswerStore(answers_dir / "answers.sqlite") as store:
+    with AnswerStore(at.answers_file) as store:
         answers = ask_prompts(
             generator,
             prompts,
             store,
-            hardware=hardware_of(hardware),
+            at=at,
             task=Task(what="questions", read=lambda raw: {}),
         )
     return generator.name, answers

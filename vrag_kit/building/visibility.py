@@ -15,14 +15,13 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.building.species import SpeciesFolder, folder_of
-from vrag_kit.config import GREEDY, Entry, hardware_of
+from vrag_kit.config import GREEDY, Entry, Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator, render
 from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.log import logger
 from vrag_kit.types import Answer, Document, Failure, Message, Prompt, Query, Status
-from vrag_kit.workspace import path as project_path
 
 _COLUMNS = ["question_id", "doc_id", "visible", "status", "detail", "answer_id"]
 MOST_CLUES = 0.25
@@ -40,10 +39,9 @@ def detect_feature(
     model: Entry,
     questions: pd.DataFrame,
     folders: Sequence[SpeciesFolder],
-    answers_dir: Path | str,
+    at: Workspace,
     *,
     prompt: str = "yes_no",
-    hardware: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
 ) -> pd.DataFrame:
     """Query a model for each question and image whether the question's feature is visible.
     Returns one row for each question that was not dropped and each image of its species:
@@ -54,8 +52,8 @@ def detect_feature(
     question itself, with one image; an answer means visible, an abstention not visible; for models
     that were trained to abstain. With "" as `model` no model is called, and there are no rows.
     `questions` has the columns question_id, folder, question, feature, dropped. Answers are stored
-    in `answers.sqlite` in `answers_dir` and reused; see `ask_prompts` for what is printed and
-    raised. `hardware` names fields of `Hardware`; answers are greedy and 16 tokens long at most,
+    in the workspace's `answers_dir` and reused; see `ask_prompts` for what is printed and
+    raised. Answers are greedy and 16 tokens long at most,
     unless the model's entry says otherwise. Also raises `VragError` for an unknown prompt, for an
     image that cannot be opened, and for a question whose folder is not among `folders`.
     """
@@ -71,14 +69,14 @@ def detect_feature(
         queries += [(row, folder, doc_id) for doc_id in folder.images]
     write, read = PRESENCE_PROMPTS[prompt]
     decoding = {**GREEDY, "max_new_tokens": 16}
-    generator = load_generator(model, decoding=decoding, hardware=hardware)
-    with AnswerStore(project_path(answers_dir) / "answers.sqlite") as store:
+    generator = load_generator(model, decoding=decoding, at=at)
+    with AnswerStore(at.answers_file) as store:
         answers = ask_prompts(
             generator,
             list(starmap(write, queries)),
             store,
             owners=[row["question_id"] for row, _, _ in queries],
-            hardware=hardware_of(hardware),
+            at=at,
             task=Task(what="looks"),
         )
     rows = [

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from pathlib import Path
 from typing import Protocol
 
 from vrag_kit.claims.prompts import WORDS, checking_request, extraction_request
@@ -19,12 +18,12 @@ from vrag_kit.claims.verdicts import (
     EntailmentRequest,
     Label,
 )
-from vrag_kit.config import GREEDY, Entry, check_choice, hardware_of
+from vrag_kit.config import GREEDY, Entry, Workspace, check_choice
 from vrag_kit.custom import custom_spec
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.judging.llm_judge import ParsedReply, StructuredAsker
-from vrag_kit.types import Failure, JsonView
+from vrag_kit.types import Failure
 from vrag_kit.workspace import path as project_path
 
 MAX_CLAIMS = 5
@@ -72,24 +71,21 @@ class ModelChecker:
         return [tuple(islice(labels, len(request.claims))) for request in requests]
 
 
-def load_extractor(
-    entry: Entry, answers_dir: Path | str, *, hardware: JsonView | None = None
-) -> ModelExtractor:
+def load_extractor(entry: Entry, at: Workspace) -> ModelExtractor:
     """Load the model that `entry` names, as for `load_generator`, as claim extractor.
-    Its replies are stored in `answers_dir`, as answers are.
+    Its replies are stored as answers are.
 
-    It decodes greedily unless its entry says otherwise. `hardware` names fields of `Hardware`.
-    Raises `VragError` as `load_generator` does.
+    It decodes greedily unless its entry says otherwise. Raises `VragError` as `load_generator`
+    does.
     """
-    return ModelExtractor(_asker(entry, answers_dir, "claims", "extract", hardware))
+    return ModelExtractor(_asker(entry, at, "claims", "extract"))
 
 
 def load_checker(
     entry: Entry,
-    answers_dir: Path | str,
+    at: Workspace,
     *,
     answerers: Sequence[Entry] = (),
-    hardware: JsonView | None = None,
 ) -> ModelChecker:
     """Load the model that `entry` names as claim checker, as `load_extractor` does.
 
@@ -97,7 +93,7 @@ def load_checker(
     its own hallucinations.
     """
     forbid_self_check(entry, answerers)
-    return ModelChecker(_asker(entry, answers_dir, "verdicts on claims", "check", hardware))
+    return ModelChecker(_asker(entry, at, "verdicts on claims", "check"))
 
 
 def forbid_self_check(checker: Entry, answerers: Sequence[Entry]) -> None:
@@ -110,17 +106,13 @@ def forbid_self_check(checker: Entry, answerers: Sequence[Entry]) -> None:
         )
 
 
-def _asker(
-    entry: Entry, answers_dir: Path | str, what: str, task: str, hardware: JsonView | None
-) -> StructuredAsker:
+def _asker(entry: Entry, at: Workspace, what: str, task: str) -> StructuredAsker:
     check_choice(entry, [RULE], "extractor" if task == "extract" else "checker")
-    hardware = {"batch_size": 8, **(hardware or {})}
     decoding = {**GREEDY, "max_new_tokens": MAX_TOKENS}
     repair = str(WORDS[task]["repair"])
     return StructuredAsker(
-        generator=load_generator(entry, decoding=decoding, hardware=hardware),
-        answers_dir=project_path(answers_dir),
-        hardware=hardware_of(hardware),
+        generator=load_generator(entry, decoding=decoding, at=at),
+        at=at,
         what=what,
         repair=lambda reason: repair.format(reason=reason),
     )

@@ -1,6 +1,5 @@
 """Generate answers: evidence contexts, prompts, models, and the answer store."""
 
-from vrag_kit.config import Hardware
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.contexts import (
     TOP_K,

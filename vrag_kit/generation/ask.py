@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Event
 
-from vrag_kit.config import Hardware
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation.batching import QueryPrompt, make_batches
 from vrag_kit.generation.generators import Generator, Reply, iter_images
@@ -78,7 +78,7 @@ def ask_prompts(
     store: AnswerStore,
     *,
     owners: Sequence[str] | None = None,
-    hardware: Hardware | None = None,
+    at: Workspace | None = None,
     task: Task | None = None,
 ) -> list[Answer]:
     """Return the answer to each prompt, in order; equal prompts share one answer.
@@ -89,29 +89,31 @@ def ask_prompts(
     failed. Raises `VragError` when the estimate or the cost exceeds the model's max_cost, and when
     the model cannot be queried; answers received so far are kept.
     """
-    hardware, task = hardware or Hardware(), task or Task()
+    at, task = at or Workspace(), task or Task()
     began = time.monotonic()
     pictures = store.image_info(iter_images(prompts))
     ids = answer_ids(prompts, pictures, generator.fingerprint, generator.decoding, task.sample)
     owned = map(QueryPrompt, owners or [""] * len(ids), prompts)
     asked = dict(zip(ids, owned, strict=True))
     answers = store.read(list(asked))
-    failed = store.failures(asked) if hardware.retry_failures else {}
-    retry = {each: when for each, when in failed.items() if not _stands(answers[each], task)}
+    failed = store.failures(asked) if at.retry_failures else {}
+    retry = {each: when for each, when in failed.items() if not _has_reply(answers[each], task)}
     todo = {each: owned for each, owned in asked.items() if each not in answers or each in retry}
     new = 0
     if todo:
         if task.watch:
             task.watch([(asked[each].prompt, answers[each]) for each in asked if each not in todo])
         asker = _Asker(generator, store, todo, retry, pictures, task)
-        new = asker.ask_all(hardware.batch_size)
+        new = asker.ask_all(at.batch_size)
         answers |= store.read(list(todo))
     answers = {answer_id: _read(answer, task) for answer_id, answer in answers.items()}
     counts = {"from the store": len(asked) - new, "new": new}
     came = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "none"
     logger.info(f"{task.of(generator)}: {came}; {time.monotonic() - began:.0f} s")
     _report_failures(list(answers.values()), task)
-    lost = [each.failure for each in answers.values() if each.failure and not _stands(each, task)]
+    lost = [
+        each.failure for each in answers.values() if each.failure and not _has_reply(each, task)
+    ]
     record_calls("model", generator.name, len(answers), lost)
     return [answers[answer_id] for answer_id in ids]
 
@@ -189,7 +191,7 @@ class _Asker:
         new, noted = 0, False
         while missing := self.store.unanswered(list(self.todo), retry=self.retry):
             free = self.store.free(missing, retry=self.retry)
-            new += sum(self._ask(free[at : at + size]) for at in range(0, len(free), size))
+            new += sum(self._ask(free[first : first + size]) for first in range(0, len(free), size))
             if not free and not noted:
                 words = f"which is asking {len(missing):,} of these questions"
                 logger.info(f"waiting for another notebook or process, {words}")
@@ -223,7 +225,7 @@ def _at_once(
 
 def _read(answer: Answer, task: Task) -> Answer:
     """Return a stored answer with the fields that the task's parser finds in its text."""
-    if not _stands(answer, task):
+    if not _has_reply(answer, task):
         return answer
     read = task.read(answer.raw or "")
     if "unreadable" in read and answer.is_placeholder:
@@ -239,7 +241,7 @@ def _read(answer: Answer, task: Task) -> Answer:
     return replace(answer, fields=fields, failure=failure)
 
 
-def _stands(answer: Answer, task: Task) -> bool:
+def _has_reply(answer: Answer, task: Task) -> bool:
     """Whether the model replied, even badly; a failed call is no reply."""
     return answer.failure is None or (task.silence_counts and answer.status.is_answer)
 

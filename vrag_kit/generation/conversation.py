@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
 
-from vrag_kit.config import Hardware
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.generation.ask import Task, ask_prompts
@@ -182,7 +182,7 @@ def run_conversations(
     store: AnswerStore,
     config: ConversationConfig,
     *,
-    hardware: Hardware | None = None,
+    at: Workspace | None = None,
     samples: int = 1,
 ) -> pd.DataFrame:
     """Ask one model about contexts, first turns first, and return one row per context and sample.
@@ -214,7 +214,7 @@ def run_conversations(
             prompts = [_render(turn, benchmark, config) for turn in ready]
             if ready:
                 owners = [turn.query.query_id for turn in ready]
-                how: Json = {"owners": owners, "hardware": hardware, "task": task}
+                how: Json = {"owners": owners, "at": at, "task": task}
                 answers = ask_prompts(generator, prompts, store, **how)
                 for turn, answer in zip(ready, answers, strict=True):
                     turn.answer = answer

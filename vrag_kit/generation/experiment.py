@@ -5,12 +5,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from vrag_kit.config import Entry, check_list, decoding_of, hardware_of
+from vrag_kit.config import Entry, Workspace, check_list, decoding_of
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import (
     ANSWER_COLUMNS,
@@ -23,7 +22,6 @@ from vrag_kit.generation.rendering import render
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, Context, Json, Prompt, Turn
-from vrag_kit.workspace import path as project_path
 
 
 def build_prompt(
@@ -39,11 +37,10 @@ def ask_models(
     models: Sequence[Entry | CustomGenerator],
     benchmark: Benchmark,
     contexts: Sequence[Context],
-    answers_dir: Path | str,
+    at: Workspace,
     *,
     prompts: PromptSet,
     decoding: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
-    hardware: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """Ask several models about contexts, one after another; return a self-contained table, one row
     per model, context and sample.
@@ -54,16 +51,17 @@ def ask_models(
     to be judged where it is "ok", "" where it is "empty", the text so far where it is "truncated",
     and None otherwise; `detail` gives the reason.
 
-    `models` holds what `load_generator` takes, also objects. Answers are stored in `answers.sqlite`
-    in `answers_dir`. `decoding` names fields of `Decoding`, which are part of a stored answer's
-    key, and `hardware` fields of `Hardware`, which are not; omitted fields have their defaults.
-    `max_images` in a model's entry leaves out prompts with more images, as Visual-RAG did with two
-    models. Raises `VragError`, before any is asked, for an entry that cannot be read, and when two
-    models have the same name; otherwise as `run_conversations` does.
+    `models` holds what `load_generator` takes, also objects. Answers are stored in the workspace's
+    `answers_dir`. `decoding` names fields of `Decoding`, which are part of a stored answer's key;
+    omitted fields have their defaults. `max_images` in a model's entry leaves out prompts with more
+    images, as Visual-RAG did with two models. Raises `VragError`, before any is asked, for an entry
+    that cannot be read, and when two models have the same name; otherwise as `run_conversations`
+    does.
     """
     single = ConversationConfig(prompts=prompts)
-    what = (models, benchmark, contexts, answers_dir)
-    table = ask_conversations(*what, conversation=single, decoding=decoding, hardware=hardware)
+    table = ask_conversations(
+        models, benchmark, contexts, at, conversation=single, decoding=decoding
+    )
     return table[list(ANSWER_COLUMNS)]
 
 
@@ -73,14 +71,13 @@ def pending_answers(
     contexts: Sequence[Context],
     *,
     decoding: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
-    hardware: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """Return the table of `ask_models` for one sample, before any model is asked. It has empty
     answers (""), the status "not asked", no answer_id, and a score, which is missing. Use it to try
     out an analysis of answers. Raises as `ask_models` for an entry.
     """
     check_list(models, "models")
-    generators = [load_generator(entry, decoding=decoding, hardware=hardware) for entry in models]
+    generators = [load_generator(entry, decoding=decoding) for entry in models]
     names = pd.DataFrame({"model": [each.name for each in generators]}, dtype=str)
     arms = pd.DataFrame(contexts, columns=[each.name for each in fields(Context)])
     table = names.merge(arms.astype({"m": "Int64"}), how="cross")
@@ -94,11 +91,10 @@ def ask_conversations(
     models: Sequence[Entry | CustomGenerator],
     benchmark: Benchmark,
     contexts: Sequence[Context],
-    answers_dir: Path | str,
+    at: Workspace,
     *,
     conversation: ConversationConfig,
     decoding: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
-    hardware: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """Ask several models as `ask_models` does, turn by turn, following `conversation`.
 
@@ -107,24 +103,25 @@ def ask_conversations(
     status of a turn that was not asked is "early_stopped" after an early stop and "skipped" after a
     failed call.
     """
-    options: Json = {"samples": decoding_of(decoding).samples, "hardware": hardware_of(hardware)}
+    samples = decoding_of(decoding).samples
     check_list(models, "models")
     check_list(contexts, "contexts")
     contexts = list(dict.fromkeys(contexts))
     for context in contexts:  # check before any model is loaded
         conversation.prompts.template_for(context)
-    generators = [load_generator(entry, decoding=decoding, hardware=hardware) for entry in models]
+    generators = [load_generator(entry, decoding=decoding, at=at) for entry in models]
     names = [generator.name for generator in generators]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise VragError(f"two models are named {twice[0]!r}; give an entry or an object a `name`.")
     tables = []
-    with AnswerStore(project_path(answers_dir) / "answers.sqlite") as store:
+    with AnswerStore(at.answers_file) as store:
         for entry in models:
             generator = generators.pop(0)
             few = _few_enough(entry, generator.name, benchmark, contexts, conversation.prompts)
-            tables.append(
-                run_conversations(generator, benchmark, few, store, conversation, **options)
+            table = run_conversations(
+                generator, benchmark, few, store, conversation, samples=samples, at=at
             )
+            tables.append(table)
             del generator  # before the next is loaded: two large ones may not fit together
             gc.collect()
     if not tables:

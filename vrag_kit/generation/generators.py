@@ -14,8 +14,8 @@ from vrag_kit.config import (
     GREEDY,
     Entry,
     Sampling,
+    Workspace,
     decoding_of,
-    hardware_of,
     read_settings,
     split_entry,
 )
@@ -102,9 +102,7 @@ class Generator(Protocol):
     decoding: Options
     """Decoding parameters as they are sent; part of an answer's key."""
     sent: Options
-    """Other data recorded with each answer and not part of its key: the endpoint, the order of
-    parts.
-    """
+    """Other data recorded with each answer, such as the endpoint."""
     deterministic: bool
     """Whether a repeated prompt gives the same text, so that samples would be copies."""
     batched: bool = True
@@ -301,7 +299,7 @@ def load_generator(
     entry: Entry | CustomGenerator,
     *,
     decoding: JsonView | None = None,
-    hardware: JsonView | None = None,
+    at: Workspace | None = None,
 ) -> Generator:
     """Load the model that `entry` names, without its weights.
 
@@ -311,9 +309,8 @@ def load_generator(
     `endpoints.json` ("gpt-4o@openai"), a URL
     ("Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1"), or a list of URLs that serve the same
     model ("…@[http://node1:8000/v1, http://node2:8000/v1]"). `decoding` names fields of `Decoding`
-    ({"temperature": 0, "max_new_tokens": 16}), `hardware` fields of `Hardware`; an entry's options
-    take precedence. A class gets those arguments that it has parameters for. No request is sent
-    yet.
+    ({"temperature": 0, "max_new_tokens": 16}); an entry's options take precedence. A class gets
+    those arguments that it has parameters for. No request is sent yet.
 
     Raises `VragError` for an unknown option, a checkpoint that is missing, and an unknown endpoint.
     What is needed only for new answers (weights, processor, device, key) is checked by the
@@ -322,11 +319,11 @@ def load_generator(
     """
     dry_run = current_dry_run()
     if dry_run is None:
-        return _open_generator(entry, decoding, hardware)
+        return _open_generator(entry, decoding, at)
     if not dry_run.asks:
         raise VragError("no model is called: this dry run records searches only.")
     try:
-        model = _open_generator(entry, decoding, hardware)
+        model = _open_generator(entry, decoding, at)
     except VragError as error:
         dry_run.missing[str(error)] = None
         return DryRunGenerator(_UnavailableGenerator(entry))
@@ -338,12 +335,12 @@ def load_generator(
 
 
 def _open_generator(
-    entry: Entry | CustomGenerator, decoding: JsonView | None, hardware: JsonView | None
+    entry: Entry | CustomGenerator, decoding: JsonView | None, at: Workspace | None
 ) -> Generator:
     from vrag_kit.generation.local.generator import LocalGenerator
     from vrag_kit.generation.remote.generator import EndpointGenerator
 
-    machine = hardware_of(hardware)
+    machine = at or Workspace()
     offered = {"device": machine.device, **_defaults(decoding)}
     custom = load_custom(entry, "model", ("generate",), ours=("max_images",), offered=offered)
     if custom is not None:

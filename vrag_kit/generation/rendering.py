@@ -16,7 +16,10 @@ and these functions:
     {% call section(header="…", chars=8000) %}…{% endcall %}       omits the header without items
     documents|entries("field")                                     entries of a list in the metadata
 
-Templates run in Jinja's sandbox, without access to files; undefined names are errors.
+Templates run in Jinja's sandbox, without access to files; undefined names are errors. The text of a
+document cannot forge an image: images are marked by a random number (`_Rendering`), and a local
+model refuses a prompt with its own image token (`PromptProcessor.control_token`). An endpoint
+receives texts and images apart.
 """
 
 from __future__ import annotations

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from vrag_kit.config import GREEDY, Entry, Hardware, hardware_of
+from vrag_kit.config import GREEDY, Entry, Workspace
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import Generator, load_generator
 from vrag_kit.generation.prompts import ParsedFields, PromptSet
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.types import Failure, Prompt
-from vrag_kit.workspace import path as project_path
 
 REWRITTEN = "rewritten"
 NO_ENTITY = "no_entity"
@@ -46,17 +44,16 @@ class Rewriter:
     generator: Generator
     prompts: PromptSet
     """The prompt set, with a template for each setting."""
-    store: Path
-    """The file of the answer store that keeps its replies."""
-    hardware: Hardware
+    at: Workspace
+    """The workspace whose answer store keeps its replies."""
 
     def rewrite(self, prompts: Sequence[Prompt], questions: Sequence[str]) -> list[RewriteResult]:
         """Return the result for each question, whose prompt asks for a rewriting."""
         if not prompts:
             return []
         task = Task(what="rewritten questions", read=parse_rewriting, silence_counts=True)
-        with AnswerStore(self.store) as store:
-            replies = ask_prompts(self.generator, prompts, store, hardware=self.hardware, task=task)
+        with AnswerStore(self.at.answers_file) as store:
+            replies = ask_prompts(self.generator, prompts, store, at=self.at, task=task)
         results = []
         for question, reply in zip(questions, replies, strict=True):
             text = str(reply.fields.get("question", question))
@@ -68,21 +65,19 @@ class Rewriter:
 
 def load_rewriter(
     entry: Entry,
-    answers_dir: Path | str,
+    at: Workspace,
     *,
     prompts: PromptSet,
-    hardware: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
 ) -> Rewriter:
     """Load a rewriter with the model that `entry` names, as `load_generator` takes it. It decodes
-    greedily unless its entry says otherwise; its replies are stored in `answers_dir`, like answers.
-    `hardware` names fields of `Hardware`. Raises `VragError` as `load_generator` does.
+    greedily unless its entry says otherwise; its replies are stored like answers. Raises
+    `VragError` as `load_generator` does.
     """
     decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}
     return Rewriter(
-        generator=load_generator(entry, decoding=decoding, hardware=hardware),
+        generator=load_generator(entry, decoding=decoding, at=at),
         prompts=prompts,
-        store=project_path(answers_dir) / "answers.sqlite",
-        hardware=hardware_of(hardware),
+        at=at,
     )
 
 

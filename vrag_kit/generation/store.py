@@ -1,10 +1,10 @@
 """The answer store: one SQLite file in which every answer is generated and kept once.
 
-An answer's key is what determines it (`answer_ids`). Workers claim questions with a lease that they
-renew. When a worker dies, another one takes over: at once on the same machine, elsewhere when the
-lease has expired. Failures are stored with their reason, and retried on request; a failure stays
-until its retry has an answer. Answers are parsed each time they are read, so that an improved
-parser also applies to old answers.
+An answer's key is what determines it (`store_layout.answer_ids`). Workers claim questions with a
+lease that they renew. When a worker dies, another one takes over: at once on the same machine,
+elsewhere when the lease has expired. Failures are stored with their reason, and retried on request;
+a failure stays until its retry has an answer. Answers are parsed each time they are read, so that
+an improved parser also applies to old answers.
 
 The journal is SQLite's default, not WAL, so that the file may lie on a network disk. That disk must
 support file locks, and the machines' clocks must agree to within a lease.
@@ -28,6 +28,7 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.benchmarks.images import pixel_hash
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run, is_scratch_path
 from vrag_kit.errors import VragError
 from vrag_kit.generation.store_layout import (
@@ -42,7 +43,6 @@ from vrag_kit.generation.store_layout import (
 from vrag_kit.log import track
 from vrag_kit.processes import has_ended, process_name
 from vrag_kit.types import Answer, Failure, Json, LazyImage, Status
-from vrag_kit.workspace import path as project_path
 
 _ANSWER = "answer_id, status, detail, sample, raw, fields, sent, tokens"
 _SPEND = (
@@ -411,13 +411,13 @@ def copy_store(store: Path, target: Path) -> None:
         raise VragError(f"{store}: found {error}; expected a store of answers.") from error
 
 
-def stored_field(answers: pd.DataFrame, answers_dir: Path | str, field: str) -> pd.Series:
+def stored_field(answers: pd.DataFrame, at: Workspace, field: str) -> pd.Series:
     """Return a field of the stored answer to each row of `answers`, which come from `ask_models`
-    with the same `answers_dir`; None or NaN where it was not recorded. Examples are the probability
+    in the same workspace; None or NaN where it was not recorded. Examples are the probability
     of a reply (`PROBABILITY`), the model name that an endpoint reports (`SERVED`), and numbers of
     tokens ("prompt_tokens", "completion_tokens").
     """
-    path = project_path(answers_dir) / "answers.sqlite"
+    path = at.answers_file
     if "answer_id" not in answers or not path.is_file():
         return pd.Series(None, answers.index, dtype=object, name=field)
     with AnswerStore(path) as store:

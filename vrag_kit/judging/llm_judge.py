@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
 
 import pandas as pd
 
-from vrag_kit.config import Hardware
+from vrag_kit.config import Workspace
 from vrag_kit.errors import SetupError, VragError, short_repr
 from vrag_kit.generation.ask import Task, Watch, ask_prompts
 from vrag_kit.generation.generators import Generator
@@ -30,7 +29,6 @@ from vrag_kit.types import (
     Query,
     Status,
 )
-from vrag_kit.workspace import path as project_path
 
 T = TypeVar("T")
 _ENOUGH = 20
@@ -84,11 +82,10 @@ class StructuredAsker:
     """Queries a model for replies in a format, stores them, and retries unparsed ones once."""
 
     generator: Generator
-    answers_dir: Path
-    """Its `answers.sqlite` stores the raw replies, which are parsed at each use.
-    No reply is requested twice.
+    at: Workspace
+    """Its answer store keeps the raw replies, which are parsed at each use. No reply is requested
+    twice.
     """
-    hardware: Hardware
     what: str
     """What is requested, in messages: "verdicts"."""
     repair: Callable[[str], str]
@@ -104,7 +101,7 @@ class StructuredAsker:
             return
         message = f"model {self.generator.name!r} cannot be asked for {self.what}: {missing}"
         stored = False
-        if (self.answers_dir / "answers.sqlite").is_file():
+        if self.at.answers_file.is_file():
             with self._store() as store:
                 stored = store.has_model(self.generator.name)
         if not stored:
@@ -173,12 +170,12 @@ class StructuredAsker:
         prompts, owners = [each.prompt for each in asked], [each.owner for each in asked]
         with self._store() as store:
             replies = ask_prompts(
-                self.generator, prompts, store, owners=owners, hardware=self.hardware, task=task
+                self.generator, prompts, store, owners=owners, at=self.at, task=task
             )
         return [_parse(each, reply) for each, reply in zip(asked, replies, strict=True)]
 
     def _store(self) -> AnswerStore:
-        return AnswerStore(self.answers_dir / "answers.sqlite")
+        return AnswerStore(self.at.answers_file)
 
     def _repair(self, asked: Request[T], reply: ParsedReply[T]) -> Request[T]:
         """The prompt, what the model replied, and what is wrong with that."""
@@ -219,13 +216,12 @@ class LLMJudge:
         self,
         generator: Generator,
         rubric: Rubric,
-        answers_dir: Path | str,
+        at: Workspace,
         *,
-        hardware: Hardware,
         samples: int = 1,
         name: str = "",
     ) -> None:
-        """Verdicts are stored in `answers.sqlite` in `answers_dir`, `samples` per answer. `name` is
+        """Verdicts are stored in the workspace's answer store, `samples` per answer. `name` is
         the model's unless given.
 
         Raises `VragError` for several samples of a model that decodes greedily.
@@ -244,8 +240,7 @@ class LLMJudge:
         self._rubric = rubric
         self._asker = StructuredAsker(
             generator=generator,
-            answers_dir=project_path(answers_dir),
-            hardware=hardware,
+            at=at,
             what="verdicts",
             repair=rubric.build_repair,
         )

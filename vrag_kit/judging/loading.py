@@ -6,10 +6,9 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-from vrag_kit.config import Entry, check_choice, hardware_of, read_entry
+from vrag_kit.config import Entry, Workspace, check_choice, read_entry
 from vrag_kit.custom import custom_spec
 from vrag_kit.errors import VragError, did_you_mean, short_repr
 from vrag_kit.generation.generators import load_generator
@@ -36,12 +35,11 @@ JUDGES: dict[str, Callable[[], Judge]] = {
 
 def load_judge(
     entry: Entry | CustomJudge,
-    answers_dir: Path | str = "runs/answers",
+    at: Workspace | None = None,
     *,
     rubric: Rubric | None = None,
     samples: int = 1,
     max_new_tokens: int = MOST_TOKENS,
-    hardware: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
 ) -> Judge:
     """Load the judge that a parameter names.
     It is one of `JUDGES`, a custom class (`CustomJudge`) or an object of it, or any model that
@@ -51,8 +49,7 @@ def load_judge(
     they are converted to [−1, 1].
 
     The model decodes with its own defaults unless its entry says otherwise; its verdicts are stored
-    in `answers_dir`, as answers are. `samples` repeats every verdict. `hardware` names fields of
-    `Hardware`. No weights are loaded.
+    as answers are. `samples` repeats every verdict. No weights are loaded.
 
     Raises `VragError` for a model that cannot be called, as without its key, unless replies of it
     are stored; for one without a rubric; for another scale where the rubric is of truthfulness; for
@@ -65,16 +62,15 @@ def load_judge(
     if rubric is None:
         known = ", ".join(JUDGES)
         raise VragError(f"judge {entry!r} is a model, and has no rubric; expected one, or {known}.")
-    hardware = {"batch_size": 8, **(hardware or {})}
+    at = at or Workspace()
     decoding = {"max_new_tokens": max_new_tokens, "samples": samples}
     model, text = split_rubric(cast(Entry, entry))
-    generator = load_generator(model, decoding=decoding, hardware=hardware)
+    generator = load_generator(model, decoding=decoding, at=at)
     name = generator.name
     if text:
         rubric = rubric_from_text(rubric, text)
         name += f", own rubric {hashlib.sha256(text.encode()).hexdigest()[:4]}"
-    how = hardware_of(hardware)
-    return LLMJudge(generator, rubric, answers_dir, hardware=how, samples=samples, name=name)
+    return LLMJudge(generator, rubric, at, samples=samples, name=name)
 
 
 def judge_without_model(entry: Entry | CustomJudge, *, signed: bool = False) -> Judge | None:

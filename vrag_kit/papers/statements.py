@@ -21,6 +21,7 @@ from pandas.io.formats.style import Styler
 from vrag_kit.analysis.comparisons import holm_by_family
 from vrag_kit.analysis.report_tables import NOTHING, ci_cells, format_ci, format_p
 from vrag_kit.analysis.strata import ALL
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.papers.sources import DataSource
@@ -195,10 +196,10 @@ def save_statement_checks(
     notebook: str,
     numbers: pd.DataFrame,
     source: DataSource | Mapping[str, DataSource],
-    folder: Path | str,
+    at: Workspace,
 ) -> pd.DataFrame:
     """Saves the checks of the statements of a paper that are about a notebook ("31") as
-    <paper>/NN_claims.csv below `folder`, a notebook's `figures_dir`, and returns them:
+    <paper>/NN_claims.csv below the workspace's `figures_dir`, and returns them:
     `STATEMENT_COLUMNS`. `numbers` has the columns statement_id, system, stratum, value, ci_low,
     ci_high, n and optionally at_chance; text, metric and range come from the statements. `source`
     is one for all, or maps a statement's name to its source.
@@ -233,7 +234,7 @@ def save_statement_checks(
         statement, significant = statements[check["statement_id"]], check["p_holm"] < _LEVEL
         verdict = statement.verdict(*check[_ESTIMATE], significant=significant)
         checks.loc[place, "verdict"] = verdict
-    file = project_path(folder) / paper / f"{notebook}_claims.csv"
+    file = project_path(at.figures_dir) / paper / f"{notebook}_claims.csv"
     try:
         write_file(file, checks.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
     except OSError as error:

@@ -7,7 +7,6 @@ import io
 import re
 from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 from types import MappingProxyType
 
 import matplotlib as mpl
@@ -19,6 +18,7 @@ from matplotlib.text import Text
 
 from vrag_kit.analysis.means import BOUNDS
 from vrag_kit.analysis.results import RESULT_COLUMNS
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
@@ -100,7 +100,7 @@ def _named(data: pd.DataFrame) -> pd.DataFrame:
 
 def save_figure(
     figure: Figure,
-    folder: Path | str,
+    at: Workspace,
     name: str,
     data: pd.DataFrame,
     *,
@@ -108,7 +108,8 @@ def save_figure(
     found_by: Mapping[str, Finder] = MappingProxyType({}),
     mark: str = "",
 ) -> None:
-    """Writes <name>.png, <name>.svg, <name>.csv and, as LaTeX, <name>.caption.tex into `folder`;
+    """Writes <name>.png, <name>.svg, <name>.csv and, as LaTeX, <name>.caption.tex into the
+    workspace's `figures_dir`;
     the same figure gives the same bytes; in a notebook the figure and its caption are shown, too.
     `judge`, the judge's name, and `found_by`, setting → run
     or retriever, are columns of the CSV (`add_provenance`) and distinguish results of several runs.
@@ -120,7 +121,7 @@ def save_figure(
     """
     if current_dry_run():
         return
-    folder = project_path(folder)
+    folder = project_path(at.figures_dir)
     if mark:
         words = " ".join(text.get_text() for text in figure.findobj(Text))
         printed = "source" in data and data["source"].astype(str).str.contains(_PRINTED).any()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from vrag_kit.analysis.results import TABLE
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
@@ -73,8 +73,8 @@ def _plain(cell: object) -> object:
     return " | ".join(portable_path(str(part)) for part in cell)
 
 
-def save_table(table: pd.DataFrame | Styler, folder: Path | str, name: str) -> None:
-    """Saves a displayed table in `folder`, as <name>.table.csv and <name>.tex.
+def save_table(table: pd.DataFrame | Styler, at: Workspace, name: str) -> None:
+    """Saves a displayed table in the workspace's `figures_dir`, as <name>.table.csv and <name>.tex.
 
     The CSV has full numbers, `plain_cells`, and row labels where named. The LaTeX of `to_latex` is
     for a `table` of yours, by \\input. `load_results` leaves such a CSV out: its cells
@@ -87,7 +87,7 @@ def save_table(table: pd.DataFrame | Styler, folder: Path | str, name: str) -> N
     labelled = any(label is not None for label in shown.index.names)
     shown = plain_cells(shown)
     csv = shown.to_csv(index=labelled, lineterminator="\n")
-    folder = project_path(folder)
+    folder = project_path(at.figures_dir)
     write_file(folder / f"{name}{TABLE}", csv)
     write_file(folder / f"{name}.tex", to_latex(shown))
     logger.info(f"saved {name}{TABLE} and .tex in {from_project(folder)}/")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vrag_kit.config import Entry, check_list
+from vrag_kit.config import Entry, Workspace, check_list
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
@@ -50,11 +50,10 @@ def search_all(
     retrievers: Sequence[Entry | CustomEncoder],
     *,
     k: int,
-    cache_dir: Path | str,
-    device: str = "cpu",
+    at: Workspace,
 ) -> dict[str, pd.DataFrame]:
     """Returns one run per retriever, by name, with at most k documents per query. The name is in
-    the run's `attrs` too; embeddings and finished searches are cached in `cache_dir`.
+    the run's `attrs` too; embeddings and finished searches are cached there (`at`).
 
     `retrievers` are what `load_encoder` takes, objects (`CustomEncoder`), or external TREC run
     files, which are read as they are (`external_run`); "bm25" is searched by `search_by_modality`
@@ -69,7 +68,7 @@ def search_all(
         if (file := find_run_file(entry)) is not None:
             name, run = file[0], external_run(*file, benchmark, k)
         else:
-            planned = PlannedEmbedding(entry, benchmark.corpus.values(), cache_dir, device)
+            planned = PlannedEmbedding(entry, benchmark.corpus.values(), at.cache_dir, at.device)
             name, run = _search(benchmark, planned, k)
             gc.collect()
             if (torch := sys.modules.get("torch")) is not None:
@@ -86,11 +85,10 @@ def search_one(
     retriever: Entry | CustomEncoder,
     *,
     k: int,
-    cache_dir: Path | str,
-    device: str = "cpu",
+    at: Workspace,
 ) -> pd.DataFrame:
     """Returns the run of a single retriever; everything else is as in `search_all`."""
-    runs = search_all(benchmark, [retriever], k=k, cache_dir=cache_dir, device=device)
+    runs = search_all(benchmark, [retriever], k=k, at=at)
     (run,) = runs.values()
     return run
 

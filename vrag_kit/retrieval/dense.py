@@ -89,7 +89,7 @@ def _candidates(
     width = k + MARGIN
     order = known.in_disk_order(pool)
     while len(left) and width < len(pool):
-        heap, longest = _top_products(vectors[left], known, width, order)
+        heap, longest = _scan(vectors[left], known, width, order)
         # Two float32 sums of d products differ by at most d * epsilon times both lengths (Higham
         # 2002, Accuracy and Stability of Numerical Algorithms, section 3.1); this is twice that.
         lengths = np.linalg.norm(vectors[left], axis=1)
@@ -103,7 +103,7 @@ def _candidates(
     return found
 
 
-def _top_products(
+def _scan(
     vectors: np.ndarray, known: Embeddings, width: int, order: np.ndarray
 ) -> tuple[Any, float]:
     """Returns FAISS's heap of the largest matrix products of each query, descending: `D`, float32,
@@ -156,8 +156,8 @@ def dense_run(
     candidates: Callable[[QueryId], tuple[DocId, ...] | None] = lambda query_id: None,
     left_out: Mapping[QueryId, frozenset[DocId]] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """Returns the `k` nearest documents of each query as a run (see `retrieval.runs`), by a flat
-    inner-product index, as in section 5.1 of the Visual-RAG paper. A query with fewer candidates
+    """Returns the `k` nearest documents of each query as a run (see `retrieval.runs`), by exact
+    inner products, as in section 5.1 of the Visual-RAG paper. A query with fewer candidates
     gets all of them; ties are ordered by doc_id descending, also at the cutoff.
 
     `candidates(query_id)` returns the documents to search for a query, or None for all. It is
@@ -189,7 +189,7 @@ def dense_run(
     return make_run(rows)
 
 
-_RULE = 1
+_SEARCH_VERSION = 1
 """Version of this module's key, and of the search itself."""
 
 
@@ -204,7 +204,7 @@ def search_key(benchmark: Benchmark, encoder: Encoder, k: int) -> str:
     def add(*parts: object) -> None:
         digest.update(json.dumps(parts).encode())
 
-    add(_RULE, encoder.fingerprint, k, len(benchmark.queries))
+    add(_SEARCH_VERSION, encoder.fingerprint, k, len(benchmark.queries))
     for query_id, query in benchmark.queries.items():
         text, image = encoder.modalities.of_query(query, encoder.name)
         add(query_id, text, None if image is None else image.stamp)

@@ -8,13 +8,12 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.benchmarks.transforms import restrict_to_modality
-from vrag_kit.config import Entry
+from vrag_kit.config import Entry, Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.compare import score_runs, search_all
 from vrag_kit.retrieval.runs import RUN_COLUMNS, make_run
@@ -134,11 +133,11 @@ def search_by_modality(
     retrievers: Mapping[str, Sequence[Entry]],
     *,
     k: int,
-    cache_dir: Path | str,
-    device: str = "cpu",
+    at: Workspace,
 ) -> Runs:
     """Searches the documents of each modality with its own retrievers, at most k results per query.
-    "fused" (`reciprocal_rank_fusion`) follows where a modality has several runs.
+    "fused" (`reciprocal_rank_fusion`) follows where a modality has several runs, with all of their
+    documents.
 
     `retrievers` maps a modality to what `search_all` takes, and "bm25", which searches passages,
     captions and page text. "bm25" is omitted where no document has text, and a modality where there
@@ -156,7 +155,7 @@ def search_by_modality(
         if BM25 in entries and any((each.text or "").strip() for each in part.corpus.values()):
             runs[BM25] = bm25_run(part, k)
         dense = [entry for entry in entries if entry != BM25]
-        runs |= search_all(part, dense, k=k, cache_dir=cache_dir, device=device)
+        runs |= search_all(part, dense, k=k, at=at)
         if len(runs) > 1:
             runs[FUSED] = reciprocal_rank_fusion(runs)
         if runs:

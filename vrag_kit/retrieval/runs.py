@@ -1,8 +1,9 @@
 """Runs and relevance labels as tables and as TREC files.
 
-A run is a DataFrame with the columns query_id, doc_id, rank (from 1) and score (float32
-values), best first within each query; equal scores are ordered by doc_id descending, as
-trec_eval does. It may be shallow: a query for which nothing was found has no row.
+A run is a DataFrame with the columns query_id, doc_id, rank (from 1) and score, best first within
+each query; equal scores are ordered by doc_id descending everywhere, as trec_eval does
+(`make_run`). It may be shallow: a query for which nothing was found has no row. `external_run`,
+`read_run` and `make_run` bring in runs of other tools; scores in files are float32.
 """
 
 from __future__ import annotations

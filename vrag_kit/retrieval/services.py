@@ -22,7 +22,7 @@ import pandas as pd
 from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash
-from vrag_kit.config import Entry, check_choice, split_entry
+from vrag_kit.config import Entry, Workspace, check_choice, split_entry
 from vrag_kit.custom import custom_spec
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
@@ -57,7 +57,7 @@ class SearchService:
 
     def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
         """Returns the best documents of each query as a run, at most k per query. Ties are ordered
-        by doc_id descending, also at the cutoff.
+        by doc_id descending; at the cutoff of a text search, by the id of the chunk.
 
         Empty for no query. Raises `VragError` for a query without the image that is searched.
         """
@@ -65,16 +65,16 @@ class SearchService:
 
 
 def image_service(
-    documents: Mapping[DocId, Document], entry: Entry, cache_dir: Path | str, *, device: str = "cpu"
+    documents: Mapping[DocId, Document], entry: Entry, at: Workspace
 ) -> SearchService:
     """Returns a search among the images of `documents` by the image of a query alone. Each image is
-    encoded once, and its vector cached in `cache_dir`; a cached one is found without the image.
+    encoded once, and its vector cached; a cached one is found without the image.
 
     `entry` is a retriever (`load_encoder`), whose query side is set to encode the image alone, as
     it encodes the documents. The score is the inner product. Raises `VragError` as `load_encoder`
     does, and for no documents.
     """
-    return _dense("image", documents, list(documents.values()), entry, cache_dir, device)
+    return _dense("image", documents, list(documents.values()), entry, at)
 
 
 Chunks = Callable[[Document], Sequence[str | None]]
@@ -84,24 +84,23 @@ Chunks = Callable[[Document], Sequence[str | None]]
 def text_service(
     documents: Mapping[DocId, Document],
     entry: Entry,
-    cache_dir: Path | str,
+    at: Workspace,
     *,
     chunks: Chunks = lambda document: [document.text or ""],
-    device: str = "cpu",
 ) -> SearchService:
     """Returns a search among chunks of `documents` by the text of a query alone. By default, a
     document's text is its only chunk. A document has the score of its best chunk. The k best chunks
     are deduplicated by document, and fewer than k documents may remain.
 
     `entry` is "bm25" (`bm25_index`), "words" (cosine of tf-idf weights, `tfidf_index`), or a
-    retriever (`load_encoder`), whose vectors are cached in `cache_dir`. The first two do not find
+    retriever (`load_encoder`), whose vectors are cached. The first two do not find
     chunks that share no word with the question. A chunk of unknown text is searched by its cached
     vector. Raises `VragError` as `load_encoder` does, for no documents, and for one without chunks.
     """
     pieces = list(chunk_documents(documents.values(), chunks))
     check_choice(entry, WORD_INDEXES, "retriever")
     if not isinstance(entry, str) or entry not in WORD_INDEXES:
-        return _dense("text", documents, pieces, entry, cache_dir, device)
+        return _dense("text", documents, pieces, entry, at)
     texts = {piece.doc_id: piece.text for piece in pieces if piece.text}
 
     def make_ranker() -> Ranker:
@@ -116,7 +115,7 @@ WORD_INDEXES: dict[str, Callable[[Iterable[str]], WordScores]] = {
     "words": tfidf_index,
 }
 """Lexical indexes, which need no model."""
-_RULE = 1
+_SERVICE_VERSION = 1
 """Version of a service's chunks and scores."""
 _CHUNK = "_chunk_"
 
@@ -162,16 +161,15 @@ def _dense(
     documents: Mapping[DocId, Document],
     pieces: Sequence[Document],
     entry: Entry,
-    cache_dir: Path | str,
-    device: str,
+    at: Workspace,
 ) -> SearchService:
     entry = with_query_modality(modality, entry)
     if (dry_run := current_dry_run()) is not None:
-        dry_run.corpora.append(PlannedEmbedding(entry, pieces, cache_dir, device))
-    encoder = open_encoder(entry, device=device)
+        dry_run.corpora.append(PlannedEmbedding(entry, pieces, at.cache_dir, at.device))
+    encoder = open_encoder(entry, device=at.device)
 
     def make_ranker() -> Ranker:
-        return partial(dense_run, encoder, embed_documents(encoder, pieces, cache_dir))
+        return partial(dense_run, encoder, embed_documents(encoder, pieces, at.cache_dir))
 
     def version(piece: Document) -> str:
         known = piece.image is not None or piece.text
@@ -195,7 +193,7 @@ def _index_service(
     images or chunks; it is called at the first search. `key` and `versions`, of each image or
     chunk, determine the results.
     """
-    digest = hashlib.sha256(json.dumps([_RULE, key]).encode())
+    digest = hashlib.sha256(json.dumps([_SERVICE_VERSION, key]).encode())
     for version in versions:
         digest.update(json.dumps(version).encode())
     document_of = document_of_chunk if modality == "text" else str
@@ -287,7 +285,7 @@ def _open_replies(path: Path) -> Iterator[sqlite3.Connection]:
 Box = tuple[float, ...]
 """Left, upper, right and lower edge, as fractions of the image's width and height."""
 Regions = Callable[[Query], Sequence[Box]]
-WHOLE = (0.0, 0.0, 1.0, 1.0)
+WHOLE_IMAGE = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,9 +332,11 @@ def with_regions(service: SearchService, regions: Regions, *, margin: float = 0.
         crops: list[Query] = []
         query_of: dict[str, str] = {}
         for query in queries:
-            for number, region in enumerate(regions(query) or [WHOLE]):
+            for number, region in enumerate(regions(query) or [WHOLE_IMAGE]):
                 box = _widened(region, margin)
-                image = Crop(query.image, box) if query.image and box != WHOLE else query.image
+                image = (
+                    Crop(query.image, box) if query.image and box != WHOLE_IMAGE else query.image
+                )
                 crops.append(replace(query, query_id=f"{query.query_id}#{number}", image=image))
                 query_of[crops[-1].query_id] = query.query_id
         run = service.search(crops, k)

@@ -24,13 +24,14 @@ from vrag_kit.claims.ragchecker_json import (
     read_ragchecker_json,
 )
 from vrag_kit.claims.verdicts import ClaimChecker, ClaimExtractor, ClaimVerdicts
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
 from vrag_kit.files import write_file
 from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.runner.dry_run import model_costs
 
 LoadModels = Callable[[Path], tuple[ClaimExtractor, ClaimChecker]]
-"""Loads the models that extract and check claims; answers are stored in a folder."""
+"""Loads the models that extract and check claims; their answers are stored in a folder."""
 
 
 def load_models(
@@ -39,11 +40,8 @@ def load_models(
     """Load the models that extract and check claims, as parameters name them; "" as `checker` means
     the extractor's model. Their answers are stored in `answers_dir`.
     """
-    hardware = {"device": device}
-    return (
-        load_extractor(extractor, answers_dir, hardware=hardware),
-        load_checker(checker or extractor, answers_dir, hardware=hardware),
-    )
+    at = Workspace(answers_dir=answers_dir, device=device)
+    return load_extractor(extractor, at), load_checker(checker or extractor, at)
 
 
 def print_claims(

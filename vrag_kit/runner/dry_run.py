@@ -24,7 +24,7 @@ import matplotlib as mpl
 import pandas as pd
 
 from vrag_kit.checkpoints import check_device
-from vrag_kit.config import hardware_of
+from vrag_kit.config import Workspace
 from vrag_kit.dry_run import DryRun, dry_run
 from vrag_kit.errors import NotGeneratedError, VragError
 from vrag_kit.generation import load_generator
@@ -87,7 +87,7 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
             if "hardware" in settings:
                 redirected["hardware"] = {**settings["hardware"], "device": "cpu"}
                 try:
-                    check_device(hardware_of(settings["hardware"]).device)
+                    check_device(Workspace(**settings["hardware"]).device)
                 except VragError as error:
                     recorded.missing[str(error)] = None
             space, fault = execute_cells(task.notebook, redirected, recorded.models)

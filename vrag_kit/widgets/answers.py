@@ -16,6 +16,7 @@ from markupsafe import Markup
 from vrag_kit.analysis.run_comparison import condition_columns, format_setting, side_name
 from vrag_kit.benchmarks.datasets.webqa import TsvImage, tsv_image_from_uri
 from vrag_kit.benchmarks.images import ImageFile, pixel_hash
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, build_prompt
 from vrag_kit.generation.prompts import PromptSet
@@ -34,26 +35,24 @@ SIDE = 144
 
 
 def browse_answers(
-    benchmark: Benchmark, answers: pd.DataFrame, answers_dir: Path | str | None = None
+    benchmark: Benchmark, answers: pd.DataFrame, at: Workspace | None = None
 ) -> Browser:
     """Return a panel to browse `answers`: a table of `ask_models`, judged or not, or a part of it.
 
-    With `answers_dir`, a card shows the prompt as it was sent, with its images; without it, the
+    With `at`, a card shows the prompt as it was sent, with its images; without it, the
     images of doc_ids. Relevant images are framed. Filters are the columns of `FILTERS` that differ.
     Raises `VragError` for a table without the columns query_id, answer and doc_ids.
     """
     labels = answers[[name for name in FILTERS if name in answers]].astype(str)
-    cards = _answer_cards(benchmark, answers, answers_dir)
+    cards = _answer_cards(benchmark, answers, at)
     return Browser(labels.reset_index(drop=True), cards, "answer")
 
 
-def answers_page(
-    benchmark: Benchmark, answers: pd.DataFrame, answers_dir: Path | str | None = None
-) -> Page:
+def answers_page(benchmark: Benchmark, answers: pd.DataFrame, at: Workspace | None = None) -> Page:
     """Return all rows as static HTML, one below another, otherwise as `browse_answers`; all text is
     escaped.
     """
-    cards = _answer_cards(benchmark, answers, answers_dir)
+    cards = _answer_cards(benchmark, answers, at)
     return page_html(map(cards, range(len(answers))), "no such answer")
 
 
@@ -77,7 +76,7 @@ def show_prompt(benchmark: Benchmark, context: Context, prompts: PromptSet) -> P
 
 
 def _answer_cards(
-    benchmark: Benchmark, answers: pd.DataFrame, answers_dir: Path | str | None
+    benchmark: Benchmark, answers: pd.DataFrame, at: Workspace | None
 ) -> Callable[[int], Markup]:
     """Return a function that makes the card of a row."""
     require_columns(answers, ["query_id", "answer", "doc_ids"], "browse_answers")
@@ -96,10 +95,10 @@ def _answer_cards(
             facts["options"] = " | ".join(query.choices)
         relevant = benchmark.relevant(query.query_id)
         evidence = [image_html(query.image, caption="asked about")]
-        if answers_dir is not None and row.get("answer_id"):
+        if at is not None and row.get("answer_id"):
             images = [benchmark.corpus[doc_id].image for doc_id in relevant]
             places = {image.where for image in images if image is not None}
-            prompt = prompts.read(project_path(answers_dir) / "answers.sqlite", row["answer_id"])
+            prompt = prompts.read(at.answers_file, row["answer_id"])
             evidence.append(prompt_html(prompt, "prompt as sent", places))
         else:
             for position, doc_id in enumerate(row["doc_ids"], start=1):

@@ -18,6 +18,7 @@ from retrieval_data import refused
 from small_index import Small, service_of
 
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks, read_image_index, read_web_index
+from vrag_kit.config import Workspace
 from vrag_kit.papers.crag_mm import chroma
 from vrag_kit.papers.crag_mm.chroma import ChromaRow, convert_index
 from vrag_kit.retrieval import image_service
@@ -135,7 +136,9 @@ def test_documents_without_their_vectors_are_refused(copied: Path, small: Small)
     refused(lambda: service.search(small.queries(), 1), "'kg-9' has no image")
     shutil.copytree(small.clip, copied / "other")
     (copied / "other" / "extra.json").write_text("{}")
-    another = image_service(read_image_index(copied), str(copied / "other"), copied / "embeddings")
+    another = image_service(
+        read_image_index(copied), str(copied / "other"), Workspace(cache_dir=copied / "embeddings")
+    )
     refused(lambda: another.search(small.queries(), 1), "has no image", "other")
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from strange_server import StrangeServer, text_in
 
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TRUTH, TruthfulnessRuleJudge, UnparsedError, judge_answers
 from vrag_kit.papers import published
@@ -83,7 +84,7 @@ def test_abstentions_equal_answers_and_silence_are_not_for_the_judge(tmp_path: P
     said = ["I don't know.", " it is 43 MM long. ", "4.3 cm", "34 mm", "Sorry, I can't tell", None]
     plans = {"Prediction: 4.3 cm": ["say Result: CORRECT"], "Prediction": ["say Result: WRONG"]}
     with StrangeServer(plans) as server:
-        judge = load_truthfulness_judge(entry(server), tmp_path)
+        judge = load_truthfulness_judge(entry(server), Workspace(answers_dir=tmp_path))
         judged = judge_answers(judge, BENCHMARK, answers(*said))
         asked = [text_in(each).rpartition("\nPrediction: ") for each in server.requests]
         shown = sorted(last for _, found, last in asked if found)
@@ -104,7 +105,7 @@ def test_a_turn_of_which_no_verdict_can_be_read_ends_no_run_but_a_whole_table_do
     tmp_path: Path,
 ) -> None:
     with StrangeServer({"Prediction": ["say Result: MAYBE"]}) as server:
-        judge = load_truthfulness_judge(entry(server), tmp_path)
+        judge = load_truthfulness_judge(entry(server), Workspace(answers_dir=tmp_path))
         stop = early_stopping(judge, BENCHMARK)
         assert np.isnan(stop.score(answers("so", "or so"))).all()
         with pytest.raises(VragError, match="none of 2 answers got a verdict; the first says"):
@@ -129,12 +130,14 @@ def test_three_readings_of_abstention_stand_side_by_side(
 
 
 def test_judges_are_named_by_a_parameter(tmp_path: Path) -> None:
-    rule = load_truthfulness_judge("truth_rule", tmp_path, abstention="challenge")
+    rule = load_truthfulness_judge(
+        "truth_rule", Workspace(answers_dir=tmp_path), abstention="challenge"
+    )
     assert isinstance(rule, TruthfulnessRuleJudge)
     assert rule.scale == TRUTH
     assert rule.verdict(QUERY, "I do not know").score == -1
     with pytest.raises(VragError, match="abstention is 'all'; expected one of code, challenge"):
-        load_truthfulness_judge("truth_rule", tmp_path, abstention="all")
+        load_truthfulness_judge("truth_rule", Workspace(answers_dir=tmp_path), abstention="all")
 
 
 def test_three_classes_as_counted_by_hand() -> None:

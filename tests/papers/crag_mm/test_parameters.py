@@ -9,6 +9,7 @@ import pytest
 from strange_server import StrangeServer, text_in
 from talks import make_talks, page
 
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.parameters import Setup
 from vrag_kit.runner.params import declared_parameters
@@ -40,7 +41,9 @@ def test_the_notebooks_ask_the_synthetic_editions_as_60_does(number: str) -> Non
 
 
 def test_parameters_name_arms_and_talks(world: Benchmark, tmp_path: Path) -> None:
-    setup = Setup(SEARCH, PROMPTS, CONVERSATION, {}, {}, tmp_path, tmp_path)
+    setup = Setup(
+        SEARCH, PROMPTS, CONVERSATION, {}, Workspace(answers_dir=tmp_path, cache_dir=tmp_path)
+    )
     searches = setup.open(world)
     assert (searches.images, searches.image_k, searches.web_k) == (None, 3, 2)
     assert searches.web is not None
@@ -54,7 +57,9 @@ def test_the_control_asks_some_conversations_with_another_image(
 ) -> None:
     with StrangeServer() as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        setup = Setup(SEARCH, PROMPTS, CONVERSATION, {}, {}, tmp_path, tmp_path)
+        setup = Setup(
+            SEARCH, PROMPTS, CONVERSATION, {}, Workspace(answers_dir=tmp_path, cache_dir=tmp_path)
+        )
         searches = setup.open(world)
         both = setup.ask_with_control([model], world, searches, ["mm_llm"], 2)
         bare = setup.ask([model], world, searches, ["mm_llm"], history="none")

@@ -14,6 +14,7 @@ from strange_server import StrangeServer, text_in
 from talking_process import listed, listed_scores
 from talks import entry, make_talks, page
 
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, ask_conversations, load_rewriter
 from vrag_kit.generation.rewriting import parse_rewriting
@@ -47,7 +48,13 @@ def ask(
 ) -> Any:
     model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
     talk = ConversationConfig(prompts=PROMPT_SETS["paper"], search=arms)
-    return ask_conversations([model], talks, arms.contexts(talks, which), folder, conversation=talk)
+    return ask_conversations(
+        [model],
+        talks,
+        arms.contexts(talks, which),
+        Workspace(answers_dir=folder),
+        conversation=talk,
+    )
 
 
 def told(server: StrangeServer) -> list[str]:
@@ -98,7 +105,9 @@ def test_the_web_is_searched_for_the_question_said_anew_and_asked_as_it_was(
     scores = {"What of the Van?": {"w1": 1.0}, "turn 1 of a?": {"w3": 1.0}}
     web = listed_scores("text", PAGES, scores)
     for rewrite in ("image", "retrieved_history"):
-        writer = load_rewriter(f"writer@{server.url}", tmp_path, prompts=rewriting_prompts())
+        writer = load_rewriter(
+            f"writer@{server.url}", Workspace(answers_dir=tmp_path), prompts=rewriting_prompts()
+        )
         images = listed("image", *ENTRIES)
         arms = SearchPipeline(images=images, web=web, rewrite=rewrite, rewriter=writer)
         table = ask(server, talks, arms, ["task_3"], tmp_path)
@@ -118,7 +127,9 @@ def test_a_turn_whose_question_nobody_said_anew_fails_with_that(
     server: StrangeServer, talks: Benchmark, tmp_path: Path
 ) -> None:
     server.plans = {"Question: turn 0 of a?": ["filtered"]}
-    writer = load_rewriter(f"writer@{server.url}", tmp_path, prompts=rewriting_prompts())
+    writer = load_rewriter(
+        f"writer@{server.url}", Workspace(answers_dir=tmp_path), prompts=rewriting_prompts()
+    )
     both = {"images": listed("image", *ENTRIES), "web": listed("text", *PAGES)}
     arms = SearchPipeline(**both, rewrite="image", rewriter=writer)
     table = ask(server, talks, arms, ["task_3"], tmp_path)

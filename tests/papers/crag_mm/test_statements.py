@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from factories import judged_arms
 
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers import published_gains
@@ -35,7 +36,9 @@ def test_a_notebooks_differences_are_saved_with_the_statements_they_test(tmp_pat
     judged = judged_arms(scores, ["setting"], score_min=-1.0, score_max=1.0)
     benchmark = factories.benchmark([f"q{number}" for number in range(12)])
     gains = paper.results.truthfulness_gains(judged, benchmark, ["mm_llm"])
-    checks = paper.statements.check_statements("52", gains, SINGLE, MULTI, tmp_path)
+    checks = paper.statements.check_statements(
+        "52", gains, SINGLE, MULTI, Workspace(figures_dir=tmp_path)
+    )
     verdicts = checks.set_index("statement_id")["verdict"]
     assert verdicts["search_helps_multi_turn"].startswith("not tested")
     assert "both_searches_help" not in verdicts
@@ -48,7 +51,9 @@ def test_a_statement_is_tested_on_the_papers_own_data_only(tmp_path: Path) -> No
         ("mine", "truthfulness", "needs history", "self-contained", -9.0, -12.0, -6.0, 99),
     ]
     table = pd.DataFrame(rows, columns=COLUMNS)
-    checks = paper.statements.check_statements("53", table, SINGLE, MULTI, tmp_path)
+    checks = paper.statements.check_statements(
+        "53", table, SINGLE, MULTI, Workspace(figures_dir=tmp_path)
+    )
     saved = pd.read_csv(tmp_path / "crag_mm" / "53_claims.csv")
     assert saved["source"].tolist() == [SINGLE.name, MULTI.name]
     assert checks["verdict"].tolist() == ["supported", "not tested: not the paper's data"]
@@ -75,7 +80,9 @@ def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "crag_mm").write_text("a file", encoding="utf-8")
     none = pd.DataFrame(columns=COLUMNS)
     with pytest.raises(VragError, match="the claims cannot be saved"):
-        paper.statements.check_statements("52", none, SINGLE, MULTI, tmp_path)
+        paper.statements.check_statements(
+            "52", none, SINGLE, MULTI, Workspace(figures_dir=tmp_path)
+        )
 
 
 def test_published_gains_are_differences_of_published_means() -> None:

@@ -15,6 +15,7 @@ import pytest
 from conftest import ROOT
 from mrag_rows import four_questions, read_of
 
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import judge_answers
 from vrag_kit.papers import mrag_bench as paper
@@ -163,10 +164,10 @@ def test_a_bare_letter_from_the_extractor_is_the_scorers_letter(
     monkeypatch.setattr(paper.choices, "ask_prompts", reply)
     said = ["B", "a", "c", "maybe a toad", "x", "The flower in the image is a toad lily.", None]
     answers = read_of(said, ["ok"] * 6 + ["timeout"])
-    none = with_extracted_options(FOUR, answers, "", tmp_path)
+    none = with_extracted_options(FOUR, answers, "", Workspace(answers_dir=tmp_path))
     assert "`extractor`" in none["extracted"][1]
     assert none["official_extracted"].isna().all()
-    table = with_extracted_options(FOUR, answers, "model", tmp_path)
+    table = with_extracted_options(FOUR, answers, "model", Workspace(answers_dir=tmp_path))
     assert asked == [f"Model Response: {each}" for each in said[1:5]]
     assert table["extracted"].tolist()[:-1] == [
         *("incorrect option", "correct option", "incorrect option", "wrong", "hang", "crash"),

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from mrag_rows import answered, four_questions
 
+from vrag_kit.config import Workspace
 from vrag_kit.generation import ask_models
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers import published
@@ -118,7 +119,9 @@ def test_whether_positions_differ_is_one_question_with_several_answers() -> None
 
 
 def test_without_answers_every_table_is_empty(tmp_path: Path) -> None:
-    none = ask_models([], FOUR, [], tmp_path, prompts=paper.settings.load_prompts("paper"))
+    none = ask_models(
+        [], FOUR, [], Workspace(answers_dir=tmp_path), prompts=paper.settings.load_prompts("paper")
+    )
     table = paper.results.judge_choices(FOUR, none)
     found = paper.results.accuracy_by_scenario(table, weights=None)
     assert found.empty

@@ -12,6 +12,7 @@ import pytest
 from mrag_rows import four_questions
 
 from vrag_kit.analysis import load_results
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers import published
@@ -50,14 +51,14 @@ def test_a_statement_is_tested_for_the_models_that_it_is_about(
         (OPEN, "retrieved_rag", 4.0, 1.0, 7.0),
         ("mine", "retrieved_rag", -3.0, -6.0, 0.0),
     )
-    check_statements("31", gains, papers, tmp_path)
+    check_statements("31", gains, papers, Workspace(figures_dir=tmp_path))
     assert verdicts(tmp_path, "31") == {
         ("gold_helps", "mine"): "supported",
         ("gold_helps", OPEN): "supported",
         ("gold_gain_open_models", OPEN): "compatible",
         ("retrieved_hurts_open_models", OPEN): "contradicted",
     }
-    check_statements("31", gains, four_questions(), tmp_path)
+    check_statements("31", gains, four_questions(), Workspace(figures_dir=tmp_path))
     assert not {"supported", "contradicted"} & set(verdicts(tmp_path, "31").values())
 
 
@@ -83,7 +84,7 @@ def test_a_setting_at_chance_decides_no_statement(
     judged = pd.concat(parts, ignore_index=True)
     gains = paper.results.gains_by_scenario(judged, weights=None, baseline="gt_text")
     means = paper.results.accuracy_by_scenario(judged, weights=None)
-    check_statements("32", gains, papers, tmp_path, means)
+    check_statements("32", gains, papers, Workspace(figures_dir=tmp_path), means)
     assert verdicts(tmp_path, "32") == {("gold_image_vs_text", "mine"): verdict}
     arms = paper.results.settings_at_chance(means)["setting"].tolist()
     assert arms == (["gt_text"] if "chance" in verdict else [])  # without evidence: expected
@@ -95,7 +96,7 @@ def test_the_correlation_with_retrieval_is_compared_with_the_papers(
     tables = published("mrag_bench", 6), published("mrag_bench", 7)
     found = paper.retrieval.retrieval_accuracy_correlations(*tables)
     named = found.assign(value=found["pearson"], setting=found["metric"], baseline="")
-    check_statements("33", named, papers, tmp_path)
+    check_statements("33", named, papers, Workspace(figures_dir=tmp_path))
     assert list(verdicts(tmp_path, "33").values()) == ["undecided", "compatible"]
     claims = load_results(tmp_path)
     assert set(claims["metric"]) == {"correlation of accuracy with hit@5"}
@@ -107,7 +108,9 @@ def test_the_correlation_with_retrieval_is_compared_with_the_papers(
 def test_a_folder_that_cannot_be_written_is_named(papers: Benchmark, tmp_path: Path) -> None:
     (tmp_path / "mrag_bench").write_text("a file", encoding="utf-8")
     with pytest.raises(VragError, match="the claims cannot be saved"):
-        check_statements("31", differences(("mine", "gt_rag", 1, 0, 2)), papers, tmp_path)
+        check_statements(
+            "31", differences(("mine", "gt_rag", 1, 0, 2)), papers, Workspace(figures_dir=tmp_path)
+        )
 
 
 def test_verdicts_hold_with_holm_over_the_statements_of_a_notebook(
@@ -119,7 +122,7 @@ def test_verdicts_hold_with_holm_over_the_statements_of_a_notebook(
     """
     reaches = {"a": 12.0, "b": 8.2, "c": 6.5, "d": 3.0}
     rows = [(name, "gt_rag", 10.0, 10 - reach, 10 + reach) for name, reach in reaches.items()]
-    check_statements("31", differences(*rows), papers, tmp_path)
+    check_statements("31", differences(*rows), papers, Workspace(figures_dir=tmp_path))
     claims = pd.read_csv(tmp_path / "mrag_bench" / "31_claims.csv")
     found = claims[claims["value"].notna()].set_index("system")
     expected = {"a": 0.103, "b": 0.0339, "c": 0.0078, "d": 0.0}

@@ -16,6 +16,7 @@ from strange_server import StrangeServer, images_in, text_in
 from suite_questions import guide
 
 from vrag_kit.benchmarks import ImageFile
+from vrag_kit.config import Workspace
 from vrag_kit.judging import UnparsedError
 from vrag_kit.papers import mrag_suite as mrag
 from vrag_kit.papers.mrag_suite.ambiguity import (
@@ -58,11 +59,13 @@ def test_an_assessor_is_asked_in_the_papers_words_once_and_once_more(tmp_path: P
     with StrangeServer(plans) as server:
         entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
         table = (
-            mrag.ambiguity.load_ambiguity_detector(entry, tmp_path)
+            mrag.ambiguity.load_ambiguity_detector(entry, Workspace(answers_dir=tmp_path))
             .detect(benchmark)
             .set_index("query_id")
         )
-        mrag.ambiguity.load_ambiguity_detector(entry, tmp_path).detect(benchmark)
+        mrag.ambiguity.load_ambiguity_detector(entry, Workspace(answers_dir=tmp_path)).detect(
+            benchmark
+        )
         requests = [each for each in server.requests if "word: ready" not in text_in(each)]
     assert table["status"].to_dict() == {"a": "AMBIGUOUS", "drawn": "CLEAR", "c": ""}
     assert "not one JSON object" in table.loc["c", "detail"]
@@ -86,7 +89,7 @@ def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> N
     )
     with StrangeServer(plans) as server:
         entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
-        assessor = mrag.ambiguity.load_ambiguity_detector(entry, tmp_path)
+        assessor = mrag.ambiguity.load_ambiguity_detector(entry, Workspace(answers_dir=tmp_path))
         questions = assessor.rewrite_queries(benchmark, detections)
         sent = "\n".join(map(text_in, server.requests))
     assert questions[["query_id", "original", "question"]].to_numpy().tolist() == [

@@ -14,6 +14,7 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.datasets.collection import entry_keys
+from vrag_kit.config import Workspace
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.judging import UnparsedError
 from vrag_kit.judging.llm_judge import LLMJudge
@@ -35,13 +36,18 @@ def test_a_data_set_is_judged_by_its_own_metric_and_no_other_by_visual_rags_rubr
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     asked_of = Query(query_id="q", text="Which?", answers=("a",), group="g", choices=("a", "b"))
     one = Benchmark(name="b", fingerprint="f", queries={"q": asked_of}, corpus={}, qrels={})
-    judges = open_judges("gpt-4o@openai", dict.fromkeys([*DATASETS, "Own"], one), tmp_path)
+    judges = open_judges(
+        "gpt-4o@openai", dict.fromkeys([*DATASETS, "Own"], one), Workspace(answers_dir=tmp_path)
+    )
     names = {name: judge.name for name, judge in judges.items()}
     assert names == {**OWN_METRIC, "Visual-RAG": "gpt-4o", "Own": "gpt-4o"}
     asked = {name: each.prompt_text for name, each in judges.items() if isinstance(each, LLMJudge)}
     assert {name for name, words in asked.items() if OF_ORGANISMS in words} == {"Visual-RAG"}
     assert "color" not in asked["Own"]
-    assert open_judges("rule", {"Visual-RAG": one}, tmp_path)["Visual-RAG"].name == "rule"
+    assert (
+        open_judges("rule", {"Visual-RAG": one}, Workspace(answers_dir=tmp_path))["Visual-RAG"].name
+        == "rule"
+    )
     bare = replace(one, queries={"q": replace(asked_of, choices=())})
     assert dataset_metric("MRAG-Bench", bare) == "normalised_em"  # open answers, as in the paper
 

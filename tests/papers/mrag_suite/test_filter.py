@@ -14,6 +14,7 @@ import pytest
 from factories import benchmark
 from strange_server import StrangeServer
 
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers.mrag_suite.prompts import CLOSED_BOOK
@@ -135,7 +136,9 @@ def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
     with StrangeServer(plans) as server:
         entry = {"model": f"book@{server.url}", "timeout": 5.0, "retries": 0}
         how = {"prompt": "plain-ex1-direct", "decoding": {"temperature": 0}}
-        table = ask_closed_book([entry], suite, tmp_path, **how).set_index("query_id")
+        table = ask_closed_book([entry], suite, Workspace(answers_dir=tmp_path), **how).set_index(
+            "query_id"
+        )
     assert table["answer"].tolist() == ["red", "red"]
     assert table.loc["a", "confidence"] == 0.95
     assert np.isnan(table.loc["b", "confidence"])

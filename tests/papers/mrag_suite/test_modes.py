@@ -11,6 +11,7 @@ import pytest
 
 from vrag_kit.analysis import cluster_means, per_query
 from vrag_kit.benchmarks import ImageFile, with_gold_evidence
+from vrag_kit.config import Workspace
 from vrag_kit.papers import mrag_suite as mrag
 from vrag_kit.synthetic.mrag_suite import open_judges
 from vrag_kit.types import Benchmark, Document, Query
@@ -54,7 +55,7 @@ def judged() -> pd.DataFrame:
 
 
 def judge(table: pd.DataFrame) -> pd.DataFrame:
-    judges = open_judges("rule", DATASETS, "unused")
+    judges = open_judges("rule", DATASETS, Workspace(answers_dir="unused"))
     every = pd.concat([table.assign(dataset=name) for name in DATASETS], ignore_index=True)
     return mrag.modes.judge_suite(DATASETS, every, judges)
 
@@ -153,7 +154,9 @@ def test_gold_evidence_alone_is_at_most_so_many_of_each_modality(tmp_path: Path)
     corpus = {**texts, "i": Document(doc_id="i", image=picture)}
     gold = {"t2": 1, "t0": 1, "i": 1, "t1": 0}
     benchmark = replace(small("mine"), corpus=corpus, qrels={"q0": gold, "q1": {"t1": 0}, "q2": {}})
-    found = mrag.modes.SuiteEvidence(retrievers={}, k={"image": 1, "text": 1}, cache_dir=tmp_path)
+    found = mrag.modes.SuiteEvidence(
+        at=Workspace(cache_dir=tmp_path), retrievers={}, k={"image": 1, "text": 1}
+    )
     (context,) = found.gold(benchmark)
     assert (context.query_id, context.setting) == ("q0", "gt_only")
     assert context.doc_ids[0] == "i"

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import expand_strata, load_results, paired_differences, per_query
+from vrag_kit.config import Workspace
 from vrag_kit.papers import visual_rag as paper
 from vrag_kit.papers.sources import SYNTHETIC, DataSource
 from vrag_kit.papers.statements import Statement, statements_table
@@ -110,7 +111,9 @@ def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_ver
     scores = pd.DataFrame({"query_id": queries, "group": queries}).assign(metric="hit", k=30)
     scores = scores.assign(retriever="own", value=[0.0] * missed + [1.0] * (374 - missed))
     for source, expected in ((PAPERS, verdict), (GUIDE, SYNTHETIC)):
-        (row,) = save_checks("02", scores, source, tmp_path).to_dict("records")
+        (row,) = save_checks("02", scores, source, Workspace(figures_dir=tmp_path)).to_dict(
+            "records"
+        )
         assert (row["n"], row["verdict"]) == (374, expected)
         assert row["value"] == pytest.approx(100 * missed / 374, abs=0.006)
         assert (row["ci_low"] == row["ci_high"]) == bool(source.edition)
@@ -120,7 +123,7 @@ def test_a_gain_has_the_interval_of_the_notebooks_own_table(tmp_path: Path) -> N
     rng = np.random.default_rng(0)
     scores = {("own", "zero_shot", 0): rng.integers(0, 2, 40) * 1.0}
     table = judged_arms(scores | {("own", "gt_clue", 1): rng.integers(0, 3, 40) / 2})
-    (row,) = save_checks("03", table, PAPERS, tmp_path).to_dict("records")
+    (row,) = save_checks("03", table, PAPERS, Workspace(figures_dir=tmp_path)).to_dict("records")
     differences = {"arm": "setting", "by": ["model"], "baseline": "zero_shot"}
     same = paired_differences(per_query(table), **differences).iloc[0]
     assert (row["statement_id"], row["system"], row["n"]) == ("clue_helps", "own", 40)
@@ -172,7 +175,7 @@ def test_saved_checks_are_results_and_make_a_table_with_the_strata_apart(tmp_pat
     arms = {("own", setting, int(setting == "gt_clue")): each for setting, each in scores.items()}
     arms |= {(OURS["GPT-4o"], *arm[1:]): each[::-1] for arm, each in arms.items()}
     strata = expand_strata(judged_arms(arms), {"own": [f"q{i}" for i in range(10)]})
-    save_checks("03", strata, PAPERS, tmp_path)
+    save_checks("03", strata, PAPERS, Workspace(figures_dir=tmp_path))
     saved = load_results(tmp_path)
     assert set(saved["experiment"]) == {"03_claims"}
     assert set(saved["metric"]) == {"difference in accuracy"}

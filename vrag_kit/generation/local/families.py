@@ -1,7 +1,8 @@
 """`FAMILIES`: a table of what is special about families of multimodal models.
 
 A family that is not listed loads by `AutoModelForImageTextToText` and takes the parts of a prompt
-in their order.
+in their order. How its processor is called is in `processors`: a list of images for each prompt. A
+property that changes answers also belongs in the key of stored answers (`LocalGenerator.shaping`).
 """
 
 from __future__ import annotations

@@ -7,13 +7,12 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.estimates import estimate
-from vrag_kit.config import Entry
+from vrag_kit.config import Entry, Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import (
     Judge,
@@ -132,21 +131,18 @@ MOST_TOKENS = 1024
 
 def load_truthfulness_judge(
     entry: Entry,
-    answers_dir: Path | str = "runs/answers",
+    at: Workspace | None = None,
     *,
     abstention: str = "code",
-    hardware: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
 ) -> Judge:
     """Loads the judge that a parameter names: "truth_rule", any model that `load_generator` takes,
     with the paper's prompt, or a custom class with scale (-1, 1).
 
-    `abstention` names the rule, one of `READINGS`, by which an answer is missing. `hardware` and
-    exceptions are as in `load_judge`. Also raises `VragError` for an unknown rule.
+    `abstention` names the rule, one of `READINGS`, by which an answer is missing. Raises as
+    `load_judge` does, and `VragError` for an unknown rule.
     """
     rubric = truthfulness_rubric(abstention=abstention)
-    judge = load_judge(
-        entry, answers_dir, rubric=rubric, max_new_tokens=MOST_TOKENS, hardware=hardware
-    )
+    judge = load_judge(entry, at, rubric=rubric, max_new_tokens=MOST_TOKENS)
     if isinstance(judge, TruthfulnessRuleJudge):
         return TruthfulnessRuleJudge(READINGS[abstention])
     return judge

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
-from vrag_kit.config import Entry, hardware_of
+from vrag_kit.config import Entry, Workspace
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations, load_rewriter
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging import Judge
@@ -36,24 +36,24 @@ def open_services(
     benchmark: Benchmark,
     images: Entry,
     web: Entry,
-    cache_dir: Path | str,
-    *,
+    at: Workspace,
     indexes: str = "",
-    device: str = "cpu",
 ) -> SearchPipeline:
     """Open the searches over a benchmark's own documents: `images` and `web` of a pipeline, None
     where it has no documents to search.
 
-    `images` is a retriever that takes an image; `web` one that takes text, "bm25" or "words".
-    Where the folder `indexes` holds a converted official index of the split at the end of the
-    benchmark's name, its vectors are searched, and vectors of queries are cached there. Search
-    results are cached in `cache_dir`, as are other vectors. Raises `VragError` as `image_service`
-    and `text_service` do.
+    `images` is a retriever that takes an image; `web` one that takes text, "bm25" or "words". Where
+    the folder `indexes` holds a converted official index of the split at the end of the benchmark's
+    name, its vectors are searched, and vectors of queries are cached there. Search results are
+    cached in the workspace's `cache_dir`, as are other vectors. Raises `VragError` as
+    `image_service` and `text_service` do.
     """
-    cache = project_path(cache_dir)
+    cache = project_path(at.cache_dir)
     folders = index_folders(project_path(indexes), benchmark.name.rpartition("-turn-")[2])
-    caches = [
-        folder / EMBEDDINGS if indexes and (folder / EMBEDDINGS).is_dir() else cache
+    vectors = [
+        at.model_copy(update={"cache_dir": folder / EMBEDDINGS})
+        if indexes and (folder / EMBEDDINGS).is_dir()
+        else at
         for folder in folders
     ]
 
@@ -63,10 +63,10 @@ def open_services(
 
     found = SearchPipeline()
     if entries := documents("image_search"):
-        service = image_service(entries, images, caches[0], device=device)
+        service = image_service(entries, images, vectors[0])
         found = replace(found, images=cached_service(service, cache))
     if pages := documents("web_search"):
-        service = text_service(pages, web, caches[1], chunks=page_chunks, device=device)
+        service = text_service(pages, web, vectors[1], chunks=page_chunks)
         found = replace(found, web=cached_service(service, cache))
     return found
 
@@ -87,9 +87,7 @@ class Setup:
     full).
     """
     decoding: Parameter
-    hardware: Parameter
-    answers_dir: Path | str
-    cache_dir: Path | str
+    at: Workspace
     indexes: str = ""
 
     def open(self, benchmark: Benchmark) -> SearchPipeline:
@@ -102,14 +100,12 @@ class Setup:
             benchmark,
             search["image_service"],
             search["web_service"],
-            self.cache_dir,
-            indexes=self.indexes,
-            device=hardware_of(self.hardware).device,
+            self.at,
+            self.indexes,
         )
         if search["rewriter"] and search["rewrite"] not in NOT_REWRITTEN:
-            how: Any = {"hardware": self.hardware}
-            how["prompts"] = rewriting_prompts(image_chars=self.prompts["image_context_chars"])
-            model = load_rewriter(search["rewriter"], self.answers_dir, **how)
+            prompts = rewriting_prompts(image_chars=self.prompts["image_context_chars"])
+            model = load_rewriter(search["rewriter"], self.at, prompts=prompts)
         return replace(
             services,
             image_k=search["image_k"],
@@ -152,9 +148,9 @@ class Setup:
             stop=early_stopping(judge, benchmark) if judge and given["early_stopping"] else None,
             cut=cut,
         )
-        how: Any = {"decoding": self.decoding, "hardware": self.hardware, "conversation": config}
+        how: Any = {"decoding": self.decoding, "conversation": config}
         contexts = searches.contexts(benchmark, settings)
-        return ask_conversations(models, benchmark, contexts, self.answers_dir, **how)
+        return ask_conversations(models, benchmark, contexts, self.at, **how)
 
     def ask_with_control(
         self,

@@ -5,10 +5,10 @@ settings or slices; verdicts on the paper's data only.
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.config import Workspace
 from vrag_kit.papers.crag_mm.audit import CONVERSATIONS
 from vrag_kit.papers.crag_mm.conversations import NEEDS_HISTORY
 from vrag_kit.papers.sources import DataSource, make_data_source
@@ -48,10 +48,10 @@ def check_statements(
     differences: pd.DataFrame,
     single: Benchmark,
     multi: Benchmark,
-    folder: Path | str,
+    at: Workspace,
 ) -> pd.DataFrame:
     """Checks the paper's statements that a notebook's differences can test, one row per statement
-    and model, and saves them as NN_claims.csv below `folder`, a notebook's `figures_dir`. Columns
+    and model, and saves them as NN_claims.csv below the workspace's `figures_dir`. Columns
     are `STATEMENT_COLUMNS` of `papers.statements`.
 
     `notebook` is its number ("52"); `differences` are `truthfulness_gains` or `slice_contrast`:
@@ -66,4 +66,4 @@ def check_statements(
         for each in statements
     }
     numbers = select_differences(statements, differences)
-    return save_statement_checks(PAPER, notebook, numbers, sources, folder)
+    return save_statement_checks(PAPER, notebook, numbers, sources, at)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any  # a notebook's parameter holds values of any type
 
 import pandas as pd
 
-from vrag_kit.config import GREEDY, Entry, hardware_of
+from vrag_kit.config import GREEDY, Entry, Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator
 from vrag_kit.judging import SHARES
 from vrag_kit.judging.multiple_choice import ParsedChoice, correct_letters, read_choice
 from vrag_kit.judging.scale import no_reference_failure, query_answers
 from vrag_kit.types import Benchmark, Judgment, Message, Prompt, Query, Status
-from vrag_kit.workspace import path as project_path
 
 _NO_CHOICE = frozenset({"ambiguous", "declined", "unparsed", "empty"})
 """Marks of an answer that chooses no option, or several."""
@@ -240,19 +237,17 @@ def with_extracted_options(
     benchmark: Benchmark,
     read: pd.DataFrame,
     extractor: Entry,
-    answers_dir: Path | str,
-    *,
-    hardware: Mapping[str, Any] | None = None,
+    at: Workspace,
 ) -> pd.DataFrame:
     """Adds the official scorer's outcome, with `extractor` in place of its GPT-3.5, to the answers
     of `with_official_score`. Columns: extracted (as `official_is`), and official_extracted, its
     score; answers that crash the scorer score 0.
 
-    The model is called once for each answer that the scorer would send to it; replies are stored in
-    `answers_dir`. As in the scorer, any reply but a bare letter is incorrect; a failed reply ends
-    as it would there, as a "hang", and has no score. Calls that failed have neither. With "" for
-    the extractor no model is called; `extracted` then says so, and there are no scores. Raises
-    `VragError` as `load_generator` does.
+    The model is called once for each answer that the scorer would send to it; replies are stored.
+    As in the scorer, any reply but a bare letter is incorrect; a failed reply ends as it would
+    there, as a "hang", and has no score. Calls that failed have neither. With "" for the extractor
+    no model is called; `extracted` then says so, and there are no scores. Raises `VragError` as
+    `load_generator` does.
     """
     outcomes = read["official_is"].replace(ASKS, NOT_ASKED)
     if not extractor:
@@ -262,11 +257,10 @@ def with_extracted_options(
         queries = [benchmark.queries[query_id] for query_id in asked["query_id"]]
         prompts = [extraction_prompt(*pair) for pair in zip(queries, asked["answer"], strict=True)]
         decoding = {**GREEDY, "max_new_tokens": TABLE_5["max_new_tokens"]}
-        generator = load_generator(extractor, decoding=decoding, hardware=hardware or {})
-        how = hardware_of(hardware or {})
+        generator = load_generator(extractor, decoding=decoding, at=at)
         task = Task(what="extracted letters", read=lambda raw: {})
-        with AnswerStore(project_path(answers_dir) / "answers.sqlite") as store:
-            replies = ask_prompts(generator, prompts, store, hardware=how, task=task)
+        with AnswerStore(at.answers_file) as store:
+            replies = ask_prompts(generator, prompts, store, at=at, task=task)
         for place, query, reply in zip(asked.index, queries, replies, strict=True):
             outcomes[place] = _outcome(after_model_call(reply.raw), correct_letters(query))
     scores = outcomes.eq(RIGHT).astype(float).mask(outcomes.isna() | (outcomes == HANG))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from string import ascii_uppercase
 from typing import Any  # arguments of `ask_models`
 
@@ -27,7 +26,7 @@ from vrag_kit.analysis.report_tables import (
     report_table,
 )
 from vrag_kit.analysis.strata import ALL
-from vrag_kit.config import Entry
+from vrag_kit.config import Entry, Workspace
 from vrag_kit.generation import ask_models
 from vrag_kit.generation.contexts import top_ranked
 from vrag_kit.generation.generators import CustomGenerator
@@ -124,7 +123,7 @@ def judge_choices(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
 def ask_arms(
     models: Sequence[Entry | CustomGenerator],
     arms: Mapping[Hashable, tuple[Benchmark, Sequence[Context]]],
-    answers_dir: Path | str,
+    at: Workspace,
     *,
     arm: str,
     **how: Any,
@@ -135,7 +134,7 @@ def ask_arms(
     """
     tables = {}
     for name, (benchmark, contexts) in arms.items():
-        answers = ask_models(models, benchmark, contexts, answers_dir, **how)
+        answers = ask_models(models, benchmark, contexts, at, **how)
         tables[name] = judge_choices(benchmark, answers).drop(columns=arm, errors="ignore")
     return pd.concat(tables, names=[arm]).reset_index(arm).reset_index(drop=True)
 

@@ -11,6 +11,7 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis.strata import ALL
+from vrag_kit.config import Workspace
 from vrag_kit.papers.mrag_bench.results import (
     EDITION,
     OVERALL,
@@ -53,7 +54,7 @@ def check_statements(
     notebook: str,
     differences: pd.DataFrame,
     benchmark: Benchmark,
-    figures_dir: Path | str,
+    at: Workspace,
     means: pd.DataFrame | None = None,
 ) -> Styler:
     """Checks the paper's statements that a notebook's differences can test, saves the checks as
@@ -74,14 +75,14 @@ def check_statements(
         chance = settings_at_chance(_by_setting(means))
         arms = set(zip(chance["model"], chance["setting"], strict=True))
         sides = [zip(overall["model"], overall[side], strict=True) for side in _SIDES]
-        at = [not arms.isdisjoint(pair) for pair in zip(*sides, strict=True)]
-        overall = overall.assign(at_chance=at)
+        at_chance = [not arms.isdisjoint(pair) for pair in zip(*sides, strict=True)]
+        overall = overall.assign(at_chance=at_chance)
     statements = [each for each in STATEMENTS if each.notebook == notebook]
     numbers = select_differences(
         statements, overall.drop(columns="metric", errors="ignore"), published_name
     )
     source = make_data_source(benchmark, EDITION if is_paper_data(benchmark) else "")
-    return show_statements(save_statement_checks(PAPER, notebook, numbers, source, figures_dir))
+    return show_statements(save_statement_checks(PAPER, notebook, numbers, source, at))
 
 
 def _by_setting(table: pd.DataFrame) -> pd.DataFrame:

@@ -25,13 +25,12 @@ from vrag_kit.analysis.agreement import association
 from vrag_kit.analysis.comparisons import cluster_difference, holm, paired_differences
 from vrag_kit.analysis.estimates import Estimate
 from vrag_kit.analysis.means import per_query, to_percent
-from vrag_kit.config import GREEDY, Entry, hardware_of
+from vrag_kit.config import GREEDY, Entry, Workspace
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.judging.llm_judge import Request, StructuredAsker
 from vrag_kit.judging.rubric import UnparsedError, fill_template, one_line
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.types import Benchmark, Document, LazyImage, Message, Prompt, Query, ordered
-from vrag_kit.workspace import path as project_path
 
 CLEAR, AMBIGUOUS = "CLEAR", "AMBIGUOUS"
 LONGEST = 30
@@ -188,25 +187,20 @@ def _ask(
 
 def load_ambiguity_detector(
     entry: Entry,
-    answers_dir: Path | str,
-    *,
-    hardware: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
+    at: Workspace,
 ) -> AmbiguityDetector:
     """Loads a detector with the model that `entry` names, as in `load_generator`. It decodes
-    greedily by default (the paper judges at temperature 0); its replies are stored in
-    `answers_dir`.
+    greedily by default (the paper judges at temperature 0); its replies are stored.
 
-    `hardware` names fields of `Hardware`. Raises `VragError` as `load_generator` does.
+    Raises `VragError` as `load_generator` does.
     """
-    hardware = {"batch_size": 8, **(hardware or {})}
     decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}
-    generator = load_generator(entry, decoding=decoding, hardware=hardware)
+    generator = load_generator(entry, decoding=decoding, at=at)
 
     def asker(what: str, repair: str) -> StructuredAsker:
         return StructuredAsker(
             generator=generator,
-            answers_dir=project_path(answers_dir),
-            hardware=hardware_of(hardware),
+            at=at,
             what=what,
             repair=lambda reason: repair.format(reason=reason),
         )

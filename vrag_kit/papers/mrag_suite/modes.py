@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,7 +15,7 @@ import pandas as pd
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import to_percent
 from vrag_kit.analysis.strata import ALL, expand_strata, trained_groups
-from vrag_kit.config import Entry
+from vrag_kit.config import Entry, Workspace
 from vrag_kit.generation.evidence_modes import GT_ONLY, MODES, evidence_modes, top_k_per_modality
 from vrag_kit.generation.experiment import ask_models
 from vrag_kit.generation.prompts import PromptSet
@@ -55,15 +54,15 @@ def ask_suite(
     suite: Mapping[str, Benchmark],
     contexts: Mapping[str, Sequence[Context]],
     prompt_sets: Mapping[str, PromptSet],
-    answers_dir: Path | str,
-    **how: Any,  # decoding and hardware, as `ask_models` has them
+    at: Workspace,
+    **how: Any,  # decoding, as `ask_models` has them
 ) -> pd.DataFrame:
     """Asks models about the contexts of each data set with its prompts. Returns the tables of
     `ask_models`, one below another, with the column dataset. Raises as that does.
     """
     tables = []
     for name, benchmark in suite.items():
-        what = (models, benchmark, contexts[name], answers_dir)
+        what = (models, benchmark, contexts[name], at)
         answers = ask_models(*what, prompts=prompt_sets[name], **how)
         tables.append(answers.assign(dataset=name))
     return pd.concat(tables, ignore_index=True)
@@ -192,9 +191,7 @@ class SuiteEvidence:
     """Maximum number of questions per data set in `sample`; None: all that have gold evidence."""
     seed: int = 0
     """Seed of the sample of questions, and of the order of documents in `modes`."""
-    cache_dir: Path | str = "runs/embeddings"
-    hardware: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of `Hardware`; the device alone is used."""
+    at: Workspace = field(default_factory=Workspace)
 
     def searched(self, benchmark: Benchmark) -> list[Context]:
         """Returns one context per query with the first documents of each modality that the
@@ -235,7 +232,6 @@ class SuiteEvidence:
         self, benchmark: Benchmark, depth: int
     ) -> tuple[dict[str, pd.DataFrame], dict[str, int]]:
         """Modality → its last run, which is the fused one of several; modality → k."""
-        where = {"cache_dir": self.cache_dir, "device": self.hardware.get("device", "cpu")}
-        runs = search_by_modality(benchmark, self.retrievers, k=depth, **where)
+        runs = search_by_modality(benchmark, self.retrievers, k=depth, at=self.at)
         ranked = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}
         return ranked, {name: self.k[name] for name in ranked if self.k.get(name, 0) > 0}

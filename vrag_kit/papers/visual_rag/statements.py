@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.analysis.strata import ALL
+from vrag_kit.config import Workspace
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.papers.statements import (
@@ -199,16 +199,16 @@ def _estimate(
 
 
 def check_statements(
-    notebook: str, table: pd.DataFrame, benchmark: Benchmark, folder: Path | str
+    notebook: str, table: pd.DataFrame, benchmark: Benchmark, at: Workspace
 ) -> Styler:
     """Checks the paper's statements that a notebook can test, saves them (`save_checks`) below
     `folder`, its `figures_dir`, and formats them for display.
     """
-    return show_statements(save_checks(notebook, table, data_source(benchmark), folder))
+    return show_statements(save_checks(notebook, table, data_source(benchmark), at))
 
 
 def save_checks(
-    notebook: str, table: pd.DataFrame, source: DataSource, folder: Path | str
+    notebook: str, table: pd.DataFrame, source: DataSource, at: Workspace
 ) -> pd.DataFrame:
     """Saves one row per statement and model (or retriever) as NN_claims.csv below `folder`, and
     returns them. Columns are `STATEMENT_COLUMNS` of `papers.statements`.
@@ -231,4 +231,4 @@ def save_checks(
         for system, number in statement_numbers(statement, arms).items():
             row = {"statement_id": statement.name, "system": system, "stratum": stratum}
             rows.append(row | number._asdict())
-    return save_statement_checks(PAPER, notebook, pd.DataFrame(rows), source, folder)
+    return save_statement_checks(PAPER, notebook, pd.DataFrame(rows), source, at)

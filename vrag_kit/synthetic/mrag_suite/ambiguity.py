@@ -8,16 +8,15 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.config import Entry
+from vrag_kit.config import Entry, Workspace
 from vrag_kit.papers.mrag_suite import ambiguity as paper
 from vrag_kit.synthetic.mrag_suite.facts import PARTS
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import stream
-from vrag_kit.types import Benchmark, JsonView, Query, QueryId
+from vrag_kit.types import Benchmark, Query, QueryId
 
 RULE = "rule"
 """The detector that knows the guide's wording, and no other."""
@@ -113,9 +112,7 @@ def _status(why: str) -> str:
 def detect_ambiguity(
     detectors: Sequence[Entry],
     suite: Mapping[str, Benchmark],
-    answers_dir: Path | str,
-    *,
-    hardware: JsonView | None = None,
+    at: Workspace,
 ) -> pd.DataFrame:
     """Return the statuses of all data sets' questions by each detector: "rule" (`detect_by_rule`),
     or a model with the paper's prompt. Columns: dataset, detector, and those of
@@ -125,7 +122,7 @@ def detect_ambiguity(
     for entry in detectors:
         name, detect = RULE, _detect_by_rule
         if entry != RULE:
-            model = paper.load_ambiguity_detector(entry, answers_dir, hardware=hardware)
+            model = paper.load_ambiguity_detector(entry, at)
             name, detect = model.name, model.detect
         for dataset, benchmark in suite.items():
             tables.append(detect(benchmark).assign(dataset=dataset, detector=name))
@@ -145,10 +142,9 @@ def rewrite_questions(
     suite: Mapping[str, Benchmark],
     detections: pd.DataFrame,
     rewriter: Entry,
-    answers_dir: Path | str,
+    at: Workspace,
     *,
     originals: Mapping[str, Benchmark],
-    hardware: JsonView | None = None,
 ) -> tuple[dict[str, Benchmark], pd.DataFrame]:
     """Return (data sets in which the questions that one detector flagged are rewritten, the
     rewrites: dataset, query_id, original, question, detail).
@@ -158,7 +154,7 @@ def rewrite_questions(
     """
     model = None
     if rewriter != PUT_BACK:
-        model = paper.load_ambiguity_detector(rewriter, answers_dir, hardware=hardware)
+        model = paper.load_ambiguity_detector(rewriter, at)
     rewritten, tables = {}, []
     for name, benchmark in suite.items():
         of_dataset = detections[detections["dataset"] == name]

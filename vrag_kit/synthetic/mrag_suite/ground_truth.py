@@ -10,12 +10,12 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from vrag_kit.claims.verdicts import EntailmentLabel, EntailmentRequest, Label
+from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.generation.rendering import render
@@ -27,8 +27,7 @@ from vrag_kit.synthetic.mrag_suite.species import appearance_facts
 from vrag_kit.synthetic.visual_rag.questions import make_question
 from vrag_kit.synthetic.world.photographs import hidden_part
 from vrag_kit.synthetic.world.traits import Species
-from vrag_kit.types import Answer, Benchmark, Document, JsonView, Prompt, Query
-from vrag_kit.workspace import path as project_path
+from vrag_kit.types import Answer, Benchmark, Document, Prompt, Query
 
 if TYPE_CHECKING:
     from vrag_kit.generation.generators import Generator
@@ -206,23 +205,12 @@ class VisualClaimChecker:
     claim, the model is not asked. The model reads neither print nor bars.
     """
 
-    def __init__(
-        self,
-        world: GroundTruth,
-        generator: Generator,
-        answers_dir: Path | str,
-        *,
-        hardware: JsonView | None = None,
-    ) -> None:
-        """Replies are stored in `answers.sqlite` in `answers_dir`; `hardware` names fields of
-        `Hardware`.
-        """
+    def __init__(self, world: GroundTruth, generator: Generator, at: Workspace) -> None:
         self.name = f"rules on {generator.name}"
         self.fingerprint = generator.fingerprint
         self._world = world
         self._generator = generator
-        self._path = project_path(answers_dir) / "answers.sqlite"
-        self._hardware = hardware
+        self._at = at
 
     def check(self, requests: Sequence[EntailmentRequest]) -> list[tuple[Label, ...]]:
         """Return one label per claim of each request. There is none for a claim that the grammar
@@ -256,19 +244,18 @@ class VisualClaimChecker:
     def _ask(
         self, prompts: Mapping[_Asked, Prompt], owners: Mapping[_Asked, str]
     ) -> dict[_Asked, Answer]:
-        from vrag_kit.config import hardware_of
         from vrag_kit.generation.ask import Task, ask_prompts
         from vrag_kit.generation.store import AnswerStore
 
         if not prompts:
             return {}
-        with AnswerStore(self._path) as store:
+        with AnswerStore(self._at.answers_file) as store:
             replies = ask_prompts(
                 self._generator,
                 [*prompts.values()],
                 store,
                 owners=[*owners.values()],
-                hardware=hardware_of(self._hardware),
+                at=self._at,
                 task=Task(what="looks at pictures"),
             )
         return dict(zip(prompts, replies, strict=True))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -20,7 +19,7 @@ from vrag_kit import claims
 from vrag_kit.benchmarks.articles import split_sentences
 from vrag_kit.claims.checkers import RULE
 from vrag_kit.claims.verdicts import Label
-from vrag_kit.config import Entry
+from vrag_kit.config import Entry, Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, load_generator
 from vrag_kit.generation.prompts import PromptSet
@@ -52,10 +51,9 @@ class LongQuestions:
     def ask(
         self,
         models: Sequence[Entry],
-        answers_dir: Path | str,
+        at: Workspace,
         *,
         decoding: JsonView | None = None,
-        hardware: JsonView | None = None,
     ) -> pd.DataFrame:
         """Return the long answers; those that are joined have the column parts, the answer ids of
         the replies (tuple). Raises as `ask_models` does.
@@ -64,9 +62,8 @@ class LongQuestions:
         fails as its first failed part does; it is truncated if a part was, and empty if nothing was
         said.
         """
-        what = (models, self.questions, self.contexts, answers_dir)
-        prompts = self.prompts
-        answers = ask_models(*what, prompts=prompts, decoding=decoding, hardware=hardware)
+        what = (models, self.questions, self.contexts, at)
+        answers = ask_models(*what, prompts=self.prompts, decoding=decoding)
         if self.world is None:
             return answers
         keys = [*(answers[name] for name in _CONTEXT), answers["query_id"].map(_whole)]
@@ -207,36 +204,34 @@ def open_claim_pipeline(
     extractor: Entry,
     checker: Entry,
     world: GroundTruth | None,
-    answers_dir: Path | str,
+    at: Workspace,
     *,
     answerers: Sequence[Entry] = (),
-    hardware: JsonView | None = None,
 ) -> ClaimPipeline:
-    """Open the extractor and the checker that parameters name; replies are stored in `answers_dir`.
+    """Open the extractor and the checker that parameters name; replies are stored.
 
     With the extractor "rule" the grammar of the synthetic edition extracts claims and reads texts,
     and the model `checker` is asked each claim's question about images (with the checker "rule"
     claims about images have no label). Else both are models, as `load_extractor` and `load_checker`
     have them. An extractor "" is "rule", as in a dry run where the model is missing; without a
-    synthetic edition its claims are whole sentences. `hardware` names fields of `Hardware`. Raises
+    synthetic edition its claims are whole sentences. Raises
     `VragError` for a checker that is one of the `answerers`.
     """
     grammar = SentenceGrammar() if world is None else world.language
     by_rule = extractor in ("", RULE)
     claim_extractor: claims.ClaimExtractor = claims.RuleExtractor(grammar)
     if not by_rule:
-        claim_extractor = claims.load_extractor(extractor, answers_dir, hardware=hardware)
+        claim_extractor = claims.load_extractor(extractor, at)
     claim_checker: claims.ClaimChecker = claims.RuleChecker(grammar)
     if by_rule and checker != RULE and world is not None:
         claims.forbid_self_check(checker, answerers)
         decoding = {"max_new_tokens": _REPLY_TOKENS}
-        generator = load_generator(checker, decoding=decoding, hardware=hardware)
+        generator = load_generator(checker, decoding=decoding, at=at)
         looks = ground_truth.VisualClaimChecker
-        images = looks(world, generator, answers_dir, hardware=hardware)
+        images = looks(world, generator, at)
         claim_checker = claims.RuleChecker(grammar, images)
     elif checker != RULE:
-        how: dict[str, Any] = {"answerers": answerers, "hardware": hardware}
-        claim_checker = claims.load_checker(checker, answers_dir, **how)
+        claim_checker = claims.load_checker(checker, at, answerers=answerers)
     truth = None if world is None else ground_truth.OracleClaimChecker(world)
     return ClaimPipeline(claim_extractor, claim_checker, truth)
 
@@ -248,9 +243,8 @@ class OracleClaims:
     world: GroundTruth
     model: Entry
     """Asked for long answers: the model that gave the short ones."""
-    answers_dir: Path | str
+    at: Workspace
     decoding: JsonView
-    hardware: JsonView
 
     def extract(self, row: JudgedBenchmark) -> JudgedBenchmark:
         """Return the row with the checked claims of its answers.
@@ -279,5 +273,4 @@ class OracleClaims:
         ]
         prompts = prompts_for(row.benchmark)
         asked = questions_in_parts(self.world, row.benchmark, contexts, prompts)
-        how = {"decoding": self.decoding, "hardware": self.hardware}
-        return asked.ask([self.model], self.answers_dir, **how)
+        return asked.ask([self.model], self.at, decoding=self.decoding)

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 
 import pandas as pd
 
 from vrag_kit.benchmarks import captions_only
-from vrag_kit.config import Entry
+from vrag_kit.config import Entry, Workspace
 from vrag_kit.generation import ask_models, gcue_contexts
 from vrag_kit.generation.contexts import zero_shot
 from vrag_kit.generation.generators import PROBABILITY
@@ -116,10 +115,10 @@ def prompts_for(benchmark: Benchmark) -> PromptSet:
 def ask_closed_book(
     models: Sequence[Entry],
     suite: Mapping[str, Benchmark],
-    answers_dir: Path | str,
+    at: Workspace,
     *,
     prompt: str,
-    **how: JsonView | None,  # decoding and hardware
+    **how: JsonView | None,  # decoding
 ) -> pd.DataFrame:
     """Ask models without evidence; returns the answers to all data sets (`ask_suite`), with the
     column confidence, in [0, 1], NaN for none.
@@ -131,19 +130,17 @@ def ask_closed_book(
     by_guide = prompt == FIELD_GUIDE
     prompts = dict.fromkeys(suite, PROMPTS if by_guide else paper.closed_book_prompts())
     contexts = {name: zero_shot(benchmark) for name, benchmark in suite.items()}
-    answers = ask_suite(models, suite, contexts, prompts, answers_dir, **how)
+    answers = ask_suite(models, suite, contexts, prompts, at, **how)
     if not by_guide:
         return paper.with_confidence(answers)
-    confidence = stored_field(answers, answers_dir, PROBABILITY)
+    confidence = stored_field(answers, at, PROBABILITY)
     return answers.assign(confidence=confidence.astype(float))
 
 
 def open_judges(
     judge: Entry | CustomJudge,
     datasets: Mapping[str, Benchmark],
-    answers_dir: Path | str,
-    *,
-    hardware: JsonView | None = None,
+    at: Workspace,
 ) -> dict[str, Judge]:
     """Return the judge of short answers by data set: its own metric (`dataset_metric`), or, where
     it has none, `judge`, by Visual-RAG's rubric for Visual-RAG and by `SHORT_ANSWERS` for any
@@ -155,7 +152,7 @@ def open_judges(
             judges[name] = load_judge(metric)
         else:
             rubric = RUBRIC if name == VISUAL_RAG else paper.SHORT_ANSWERS
-            judges[name] = load_judge(judge, answers_dir, rubric=rubric, hardware=hardware)
+            judges[name] = load_judge(judge, at, rubric=rubric)
     return judges
 
 
@@ -176,10 +173,9 @@ class TextOnlyEvaluation:
         self,
         datasets: Mapping[str, Benchmark],
         models: Sequence[Entry],
-        answers_dir: Path | str,
+        at: Workspace,
         *,
         decoding: JsonView | None = None,
-        hardware: JsonView | None = None,
     ) -> dict[str, tuple[Benchmark, pd.DataFrame]]:
         """Return (sampled questions, their judged answers) by row: in the settings top_k (found by
         the documents' words) and those that gCUE needs, judged by the data set's own metric
@@ -199,9 +195,10 @@ class TextOnlyEvaluation:
             for row, shown in rows.items():
                 run = bm25_run(captions_only(shown), self.k)
                 contexts = gcue_contexts(shown, run, k=self.k, seed=self.seed)
-                what = (models, shown, contexts, answers_dir)
                 prompts = prompts_for(shown)
-                answers = ask_models(*what, prompts=prompts, decoding=decoding, hardware=hardware)
+                answers = ask_models(
+                    models, shown, contexts, at, prompts=prompts, decoding=decoding
+                )
                 found[row] = (shown, judge_answers(judge, shown, answers))
         return found
 
