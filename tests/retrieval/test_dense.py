@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from retrieval_data import ColorEncoder, ask, pictures, refused
 
+from vrag_kit.benchmarks.string_index import StringIndex
 from vrag_kit.retrieval import dense, embed_documents
 from vrag_kit.retrieval.dense import dense_run, nearest_neighbors
 from vrag_kit.retrieval.shards import Embeddings, write_shard
-from vrag_kit.string_index import StringIndex
 
 Hits = list[list[tuple[float, str]]]
 

@@ -15,10 +15,10 @@ from statistics import median
 
 import numpy as np
 
+from vrag_kit.benchmarks.string_index import StringIndex
 from vrag_kit.retrieval.dense import dense_run, nearest_neighbors
 from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
 from vrag_kit.retrieval.shards import Embeddings, write_shard
-from vrag_kit.string_index import StringIndex
 from vrag_kit.types import Query
 
 DOCUMENTS, DIM, QUERIES, POOL, SHARD, K = 99_017, 768, 374, 265, 2048, 30

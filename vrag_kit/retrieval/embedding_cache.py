@@ -22,6 +22,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from tqdm import tqdm
 
+from vrag_kit.benchmarks.string_index import StringIndex
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder
@@ -31,7 +32,6 @@ from vrag_kit.retrieval import shards
 from vrag_kit.retrieval.encoders.base import Encoder, Prepared, validate_embeddings
 from vrag_kit.retrieval.encoders.custom import CustomEncoder
 from vrag_kit.retrieval.shards import Embeddings, documents_folder, embeddings_folder
-from vrag_kit.string_index import StringIndex
 from vrag_kit.types import Document
 
 SHARD = 2048

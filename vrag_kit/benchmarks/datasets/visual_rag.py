@@ -24,9 +24,9 @@ from pydantic import Field, FiniteFloat, field_validator
 from vrag_kit.benchmarks.images import ImageFile, list_images
 from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, validate
 from vrag_kit.benchmarks.sources import read_objects
+from vrag_kit.benchmarks.string_index import StringIndex
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import escapes_folder, git_blob_id
-from vrag_kit.string_index import StringIndex
 from vrag_kit.types import Benchmark, DocId, Document, Json, LazyMapping, Query, QueryId
 
 _V2 = ("y_rate", "y_count", "is_changed_v2")

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from vrag_kit.string_index import StringIndex
+from vrag_kit.benchmarks.string_index import StringIndex
 from vrag_kit.types import LazyMapping
 
 WORDS = ["", "a", "b.jpg", "ä/ö ü.png", "/", "a/", "/a", "a/b", "a//b", "x/y/z", "\udcff/\udc80"]
