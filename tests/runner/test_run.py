@@ -18,11 +18,11 @@ from typing import Any
 import psutil
 import pytest
 from commands import P, running, said, until, vrag
+from joblib import cpu_count
 from own_project import notebook
 from strange_server import StrangeServer
 
 from vrag_kit.errors import VragError
-from vrag_kit.processes import available_cores
 from vrag_kit.runner.job import LocalPool, run_lock
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.runner.report import write_report
@@ -115,7 +115,7 @@ def test_notebooks_get_their_own_parameters_half_the_cores_and_a_log_that_tells_
     assert ran.file("figures/guide/02_two.csv") == "old"
     mappings = "{'device': 'cpu', 'batch_size': 2} {'image_k': 30, 'web_k': 5}"
     assert f"[guide/01_one] k is 2 1 ['b', 'c'] {mappings}" in ran.said  # 1 fits a fraction
-    assert f"[guide/01_one] threads {max(1, available_cores() // 2)}\n" in ran.said
+    assert f"[guide/01_one] threads {max(1, cpu_count() // 2)}\n" in ran.said
     log = ran.file("runs/guide/p/guide/01_one.log")
     assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ threads", log, re.MULTILINE), log
     assert not psutil.pid_exists(int(re.search(r"child (\d+)", ran.said)[1]))  # type: ignore[index]
@@ -192,7 +192,7 @@ def test_all_notebooks_together_have_the_cores_and_the_memory_that_there_are(
 ) -> None:
     settings = {"models": [model], "hardware": {"device": "cpu"}}
     jobs, threads = job_limits([settings] * 12, asked)
-    assert jobs * (threads or 0) <= max(available_cores(), jobs)
+    assert jobs * (threads or 0) <= max(cpu_count(), jobs)
     if asked:
         assert jobs == min(12, asked)
     elif model == "field-guide-vlm-few":
@@ -251,13 +251,15 @@ with AnswerStore("runs/answers.sqlite") as store:
         prompts = [(Message(role="user", parts=(f"{entry['name']} {n}?",)),) for n in range(3)]
         ask_prompts(load_generator(entry), prompts, store)"""
 JUDGING = """import pandas as pd
+from vrag_kit import Workspace
 from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers.visual_rag.judge import RUBRIC
 from vrag_kit.types import Benchmark, Query
 query = Query(query_id="q", text="Which colour?", answers=("red",))
 one = Benchmark(name="b", fingerprint="f", queries={"q": query}, corpus={}, qrels={})
 said = {"query_id": "q", "answer": ["zinnober", "karmin"], "status": "ok", "detail": ""}
-judged = judge_answers(load_judge(judge, ".", rubric=RUBRIC), one, pd.DataFrame(said))"""
+scorer = load_judge(judge, Workspace(answers_dir="."), rubric=RUBRIC)
+judged = judge_answers(scorer, one, pd.DataFrame(said))"""
 UNANSWERED = "EVERY ANSWER OF 'bad' FAILED, 3 times, as by error: HTTP 500: …"
 UNJUDGED = "VERDICTS OF 'strict' FAILED, 1 of 2 times, as by error: HTTP 503: busy."
 SECRET = "tk-Lorem1psum2dolor"
