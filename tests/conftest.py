@@ -18,6 +18,7 @@ import hypothesis
 import numpy as np
 import pytest
 import small_index
+from joblib import cpu_count
 from own_project import Checked, Write, notebook
 from own_project import project as empty_project
 from PIL import Image
@@ -25,7 +26,6 @@ from small_index import Small
 from xdist.scheduler import LoadFileScheduling
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
-from vrag_kit.processes import available_cores
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.synthetic.mrag_bench import generate_mrag_bench, open_mrag_bench
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesPlan, plan_species, species_slots
@@ -57,7 +57,7 @@ def pytest_configure() -> None:
     """Each of several test processes, with its kernels, counts on its share of the cores."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers > 1:
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, available_cores() // workers)))
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cpu_count() // workers)))
 
 
 @pytest.hookimpl(tryfirst=True)  # before any are left out by their marks

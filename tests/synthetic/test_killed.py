@@ -43,7 +43,7 @@ def kill(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 def test_workers_that_never_got_work_of_ours_end_too() -> None:
     program = (
-        "import time; from vrag_kit.processes import worker_pool; pool = worker_pool(2);"
+        "import time; from vrag_kit.synthetic.editions import worker_pool; pool = worker_pool(2);"
         " list(pool.map(time.sleep, [600] * 9))"
     )
     process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import platform
 import secrets
 import sqlite3
 import threading
@@ -26,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.config import Workspace
@@ -41,7 +44,6 @@ from vrag_kit.generation.store_layout import (
     prompt_id,
 )
 from vrag_kit.log import track
-from vrag_kit.processes import has_ended, process_name
 from vrag_kit.types import Answer, Failure, Json, LazyImage, Status
 
 _ANSWER = "answer_id, status, detail, sample, raw, fields, sent, tokens"
@@ -78,7 +80,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
         self.path = _dry_run_path(Path(path))
         self.lease = lease
         self._writer = secrets.token_hex(8)
-        self.owner = f"{process_name()} {self._writer}"
+        self.owner = f"{_process_name()} {self._writer}"
         self._lock = threading.RLock()
         with self._errors_explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -228,7 +230,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
         claims = self.rows("answer_id, owner, lease_until", "claims", answer_ids)
         held = [(answer_id, owner) for answer_id, owner, until in claims if until >= now]
         owners = {owner for _, owner in held} - {self.owner}
-        living = {owner for owner in owners if not has_ended(owner.partition(" ")[0])}
+        living = {owner for owner in owners if not _has_ended(owner.partition(" ")[0])}
         taken = {answer_id for answer_id, owner in held if owner in living}
         return [each for each in self.unanswered(answer_ids, retry=retry) if each not in taken]
 
@@ -425,3 +427,40 @@ def stored_field(answers: pd.DataFrame, at: Workspace, field: str) -> pd.Series:
     kind = field.removesuffix("_tokens")
     found = {key: each.fields.get(field, each.tokens.get(kind)) for key, each in stored.items()}
     return answers["answer_id"].map(found).astype(object).rename(field)
+
+
+def _process_name() -> str:
+    """Return a unique name of this process, "<machine>/<number>/<start>"."""
+    number = os.getpid()
+    return f"{_machine()}/{number}/{_start(number)}"
+
+
+def _has_ended(name: str) -> bool:
+    """Return whether the process with a name from `_process_name` has certainly ended. It is False
+    for a process on another machine, or in another container.
+    """
+    parts = name.split("/")
+    if len(parts) != 3 or parts[0] != _machine():
+        return False
+    return _start(int(parts[1])) != parts[2]
+
+
+@cache
+def _machine() -> str:
+    """Identify where process numbers are unique: a machine since its start, or a container."""
+    parts = [platform.node()]
+    namespace = Path("/proc/self/ns/pid")
+    if namespace.exists():  # Linux
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        parts += [boot, str(namespace.readlink())]
+    return hashlib.sha256("/".join(parts).encode()).hexdigest()[:12]
+
+
+def _start(number: int) -> str:
+    """Return a number that differs between processes of the same number; "" without a process."""
+    try:
+        process = psutil.Process(number)
+        # psutil's hash is that of the number and of the start, which setting the clock leaves
+        return "" if process.status() == psutil.STATUS_ZOMBIE else str(hash(process))
+    except psutil.NoSuchProcess:
+        return ""

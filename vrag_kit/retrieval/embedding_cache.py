@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from joblib import cpu_count
 from tqdm import tqdm
 
 from vrag_kit.benchmarks.string_index import StringIndex
@@ -27,7 +28,6 @@ from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder
 from vrag_kit.log import logger, progress
-from vrag_kit.processes import available_cores
 from vrag_kit.retrieval import shards
 from vrag_kit.retrieval.encoders.base import Encoder, Prepared, validate_embeddings
 from vrag_kit.retrieval.encoders.custom import CustomEncoder
@@ -195,7 +195,7 @@ def _write_shard(encoder: Encoder, documents: Sequence[Document], folder: Path, 
 
 def _prepare_ahead(encoder: Encoder, documents: Sequence[Document]) -> Iterator[Prepared]:
     """Yields each prepared document in order; threads are up to `_AHEAD` batches ahead."""
-    with ThreadPoolExecutor(available_cores()) as pool:
+    with ThreadPoolExecutor(cpu_count()) as pool:
         submit = (pool.submit(encoder.prepare, document) for document in documents)
         pending = deque(islice(submit, _AHEAD * BATCH))
         try:

@@ -26,7 +26,6 @@ import psutil
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import failed_calls
-from vrag_kit.processes import available_cores
 from vrag_kit.runner.cluster import DaskPool, open_cluster
 from vrag_kit.runner.job import LocalPool, failure_reason, run_lock, status_file
 from vrag_kit.runner.plan import Task, read_plan, select_notebooks
@@ -181,12 +180,14 @@ def job_limits(
     quarters of the free memory for their models' weights. It means 1 if a model is on another
     device, on an endpoint, or not local, because its size is unknown.
     """
+    from joblib import cpu_count  # takes a tenth of a second
+
     if jobs is None:
         most = max(map(_memory, settings), default=KERNEL)
-        jobs = min(available_cores(), int(0.75 * psutil.virtual_memory().available / most))
+        jobs = min(cpu_count(), int(0.75 * psutil.virtual_memory().available / most))
     jobs = max(1, min(jobs, len(settings)))
-    all_of_them = jobs == 1 and available_cores() == os.cpu_count()
-    return jobs, None if all_of_them else max(1, available_cores() // jobs)
+    all_of_them = jobs == 1 and cpu_count() == os.cpu_count()
+    return jobs, None if all_of_them else max(1, cpu_count() // jobs)
 
 
 def _memory(settings: Mapping[str, Any]) -> float:

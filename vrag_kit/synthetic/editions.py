@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import shutil
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from joblib import cpu_count
 
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import NotGeneratedError, VragError, did_you_mean
@@ -207,3 +212,24 @@ def generate_edition(edition: str, folder: Path | str) -> str:
         f"unknown edition {edition!r}; expected one of {', '.join(map(repr, EVERY_EDITION))}."
         + did_you_mean(edition, EVERY_EDITION)
     )
+
+
+def worker_pool(n: int | None = None) -> ProcessPoolExecutor:
+    """Create a pool of n spawned processes, which share no state and end with this one; by default
+    as many as there are usable cores.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(n or cpu_count(), mp_context=spawn, initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """End this worker as soon as its parent ends for any reason: it would otherwise wait for work
+    forever and keep its memory.
+    """
+    threading.Thread(target=_end_after_parent, daemon=True).start()
+
+
+def _end_after_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)

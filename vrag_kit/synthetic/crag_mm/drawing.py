@@ -27,7 +27,6 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, MARKS, PAGES, wr
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.papers.crag_mm.parameters import index_folders
-from vrag_kit.processes import available_cores, worker_pool
 from vrag_kit.synthetic import parquet
 from vrag_kit.synthetic.crag_mm.edition import (
     EDITIONS,
@@ -39,7 +38,7 @@ from vrag_kit.synthetic.crag_mm.edition import (
 )
 from vrag_kit.synthetic.crag_mm.images import Box, egocentric_image, reference_image
 from vrag_kit.synthetic.crag_mm.web_pages import SITE
-from vrag_kit.synthetic.editions import generate_once
+from vrag_kit.synthetic.editions import generate_once, worker_pool
 from vrag_kit.synthetic.world.photographs import compose_view, encode_jpeg, view_showing
 from vrag_kit.synthetic.world.shapes import silhouette
 from vrag_kit.synthetic.world.traits import stream, words
@@ -82,7 +81,7 @@ def generate_crag_mm(edition: str, folder: Path | str) -> Path:
 def _draw(edition: str, folder: Path) -> None:
     size = EDITIONS[edition]
     splits = plan_edition(size)
-    with worker_pool(available_cores()) as pool:
+    with worker_pool() as pool:
         for split in splits:
             write_indexes(size, split, folder, pool)
         for kind in _KINDS:

@@ -36,8 +36,7 @@ from vrag_kit.benchmarks.datasets.mrag_bench_corpora import (
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import track
-from vrag_kit.processes import available_cores, worker_pool
-from vrag_kit.synthetic.editions import DRAWN_MRAG, edition_or_rows, generate_once
+from vrag_kit.synthetic.editions import DRAWN_MRAG, edition_or_rows, generate_once, worker_pool
 from vrag_kit.synthetic.mrag_bench.passages import TEXTS, write_passages
 from vrag_kit.synthetic.mrag_bench.scenario_images import whole
 from vrag_kit.synthetic.mrag_bench.topics import (
@@ -84,7 +83,7 @@ def _draw(edition: str, folder: Path) -> None:
         shutil.rmtree(begun, ignore_errors=True)
     corpus.mkdir()
     planned = plan_edition(size)
-    with worker_pool(available_cores()) as pool:
+    with worker_pool() as pool:
         made = pool.map(partial(_draw_topic, size, corpus), planned, chunksize=4)
         drawn = list(track(made, f"drawing MRAG-Bench ({size.seed})", len(planned), "topics"))
     rows, ids = _topic_rows(size, drawn, corpus)

@@ -24,8 +24,7 @@ from pathlib import Path
 
 from vrag_kit.files import write_file
 from vrag_kit.log import track
-from vrag_kit.processes import available_cores, worker_pool
-from vrag_kit.synthetic.editions import generate_once
+from vrag_kit.synthetic.editions import generate_once, worker_pool
 from vrag_kit.synthetic.visual_rag.articles import write_species_texts
 from vrag_kit.synthetic.visual_rag.captions import write_webqa
 from vrag_kit.synthetic.visual_rag.pages import (
@@ -51,7 +50,7 @@ def _draw(edition: str, folder: Path) -> None:
     images, plates = folder / "images", folder / "images24"
     images.mkdir(exist_ok=True)
     plates.mkdir(exist_ok=True)
-    with worker_pool(available_cores()) as pool:
+    with worker_pool() as pool:
         drawn = pool.map(partial(generate_species, size, images), slots)
         rows = list(track(drawn, f"drawing the Field Guide ({edition})", len(slots), "species"))
         plated = pool.map(partial(draw_plates, edition, plates), with_plates)
