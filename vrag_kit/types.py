@@ -7,15 +7,16 @@ They serve Visual-RAG, MRAG-Bench, MRAG-Suite and CRAG-MM. A question passes thr
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import SetupError, VragError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from PIL import Image
 
 Json = dict[str, Any]  # Any: text, numbers, flags, nothing, and lists and mappings of them
@@ -28,6 +29,8 @@ QueryId = str
 MODALITIES = ("image", "text")
 """The modalities of a document; see `Document.modality`."""
 _CACHED_VALUES = 512
+_KEYS = ("query_id", "group")
+"""Columns that rows are joined and grouped by: a row without one would drop out."""
 
 
 class LazyMapping(Mapping[str, Value]):
@@ -415,3 +418,20 @@ def ordered(items: Iterable[str], *names: object) -> list[str]:
     """
     prefix = "/".join(map(str, names)) + "/"
     return sorted(items, key=lambda item: hashlib.sha256((prefix + item).encode()).digest())
+
+
+def require_columns(frame: pd.DataFrame, needed: Sequence[str], where: str) -> None:
+    """Raise `VragError` unless `frame` has the columns `needed`, a key in each row, and ranks from
+    1. The message begins with `where`.
+    """
+    if missing := [name for name in needed if name not in frame]:
+        raise SetupError(
+            f"{where}: the table has no column {missing[0]!r}; found"
+            f" {', '.join(map(str, frame.columns))}, expected {', '.join(needed)}."
+        )
+    for name in _KEYS:
+        if name in needed and (gaps := frame[name].isna()).any():
+            row = gaps.idxmax()
+            raise VragError(f"{where}: column {name!r}, row {row}: found nothing, expected text.")
+    if "rank" in needed and (frame["rank"] < 1).any():
+        raise VragError(f"{where}: column 'rank' holds {frame['rank'].min()}; the first is 1.")

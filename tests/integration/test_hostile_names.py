@@ -20,7 +20,7 @@ from vrag_kit.config import Workspace
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.papers.statements import show_statements
 from vrag_kit.papers.visual_rag.statements import save_checks
-from vrag_kit.tables import style_table
+from vrag_kit.plotting import style_table
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import choices_page, labels_table
 
@@ -85,7 +85,7 @@ def test_pages_show_answers_and_people_by_their_names(guide: Benchmark) -> None:
 
 MADE = {
     "vrag_kit/plotting/save.py: HTML(f'<small>{escape(caption)}</small>')",
-    "vrag_kit/tables.py: table.style",  # `style_table` itself
+    "vrag_kit/plotting/save_table.py: table.style",  # `style_table` itself
 }
 """Places where HTML is made of data."""
 

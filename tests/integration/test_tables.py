@@ -7,7 +7,7 @@ import pytest
 
 from vrag_kit.analysis import cluster_means, mean_scores, paired_differences
 from vrag_kit.errors import VragError
-from vrag_kit.tables import require_columns
+from vrag_kit.types import require_columns
 
 GOOD = {
     "model": "m",

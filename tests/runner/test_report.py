@@ -26,7 +26,7 @@ P = Path("params/guide/p.yaml")
 PARAMETERS = 'figures_dir = "figures"\nk = 1  # images & more'
 GOOD = [
     "# What it asks (Table 1)\n\nWhy: `p_holm`, see [the paper](https://example.org/x).",
-    "import sys\nimport pandas as pd\nimport ipywidgets\nfrom vrag_kit.tables import style_table",
+    "import sys\nimport pandas as pd\nimport ipywidgets\nfrom vrag_kit.plotting import style_table",
     "sys.stdout.write('embedding: 3 of 9\\n'); sys.stderr.write('a warning\\n');",
     "## A table\n\nOf $x_1^2$ images.",
     "print(k, 'images')",

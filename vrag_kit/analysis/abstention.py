@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from vrag_kit.analysis.estimates import cluster_bootstrap, cluster_means, estimate
 from vrag_kit.analysis.means import ARM, per_query
 from vrag_kit.judging.scale import scale_of
-from vrag_kit.tables import require_columns
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, require_columns
 
 
 def abstains(shares: pd.Series) -> pd.Series:

@@ -20,8 +20,7 @@ from vrag_kit.files import write_file
 from vrag_kit.generation import stored_field
 from vrag_kit.generation.ask import SERVED
 from vrag_kit.log import logger
-from vrag_kit.tables import require_columns
-from vrag_kit.types import Benchmark, Json
+from vrag_kit.types import Benchmark, Json, require_columns
 from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
 

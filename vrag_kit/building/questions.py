@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.benchmarks.csv_rows import read_csv_rows, write_csv_rows
 from vrag_kit.benchmarks.datasets.visual_rag import make_query_id
 from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.building.species import SpeciesFolder, description_text
@@ -21,7 +22,6 @@ from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
-from vrag_kit.tables import read_csv_rows, write_csv_rows
 from vrag_kit.types import Answer, Json, Message, Prompt
 from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path

@@ -28,8 +28,7 @@ from vrag_kit.claims.verdicts import (
 )
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
-from vrag_kit.tables import require_columns
-from vrag_kit.types import Benchmark, Document, Failure, Query, Status
+from vrag_kit.types import Benchmark, Document, Failure, Query, Status, require_columns
 
 _CELLS = ["sheet", "n_claims", "n_unparsed", "no_sheet"]
 Key = tuple[object, ...]

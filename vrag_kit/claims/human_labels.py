@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from vrag_kit.benchmarks.csv_rows import read_csv_rows
 from vrag_kit.claims.verdicts import (
     ACCEPTED,
     LABEL_NAMES,
@@ -19,7 +20,7 @@ from vrag_kit.claims.verdicts import (
 )
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
-from vrag_kit.tables import read_csv_rows, require_columns
+from vrag_kit.types import require_columns
 from vrag_kit.workspace import path as project_path
 
 _ANSWER = "answer: "

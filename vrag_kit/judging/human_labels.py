@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from vrag_kit.benchmarks.csv_rows import read_csv_rows
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.log import logger
-from vrag_kit.tables import read_csv_rows, require_columns
-from vrag_kit.types import ordered
+from vrag_kit.types import ordered, require_columns
 from vrag_kit.workspace import path as project_path
 
 LABEL_SCORES = {"true": 1.0, "partial": 0.5, "false": 0.0}

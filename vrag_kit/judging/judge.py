@@ -32,8 +32,7 @@ from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale, ok_answers, query_answers
 from vrag_kit.log import logger, record_calls
-from vrag_kit.tables import require_columns
-from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
+from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status, require_columns
 
 _ADVICE = (
     "Calls that failed are asked again with `retry_failures: true` in `hardware`; unreadable"

@@ -26,6 +26,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.plotting.panels import Series, draw_interval, interval_handles
+from vrag_kit.plotting.save_table import style_table
 from vrag_kit.plotting.style import (
     DARK,
     GREY,
@@ -35,7 +36,6 @@ from vrag_kit.plotting.style import (
     set_axes_height,
     set_caption,
 )
-from vrag_kit.tables import style_table
 from vrag_kit.workspace import path as project_path
 
 SUPPORTED = "supported"

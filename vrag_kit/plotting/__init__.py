@@ -12,5 +12,5 @@ from vrag_kit.plotting.images import (
 )
 from vrag_kit.plotting.panels import forest_plot, line_plot, point_plot
 from vrag_kit.plotting.save import concat_sources, save_figure
-from vrag_kit.plotting.save_table import save_table, to_latex
+from vrag_kit.plotting.save_table import save_table, style_table, to_latex
 from vrag_kit.plotting.style import model_colors

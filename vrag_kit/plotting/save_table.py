@@ -1,9 +1,10 @@
-"""Saves a table of a notebook as CSV and as LaTeX for a paper (booktabs)."""
+"""Shows a table of a notebook, and saves it as CSV and as LaTeX for a paper (booktabs)."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -91,3 +92,14 @@ def save_table(table: pd.DataFrame | Styler, at: Workspace, name: str) -> None:
     write_file(folder / f"{name}{TABLE}", csv)
     write_file(folder / f"{name}.tex", to_latex(shown))
     logger.info(f"saved {name}{TABLE} and .tex in {from_project(folder)}/")
+
+
+def style_table(table: pd.DataFrame, *, caption: str = "", **how: Any) -> Styler:  # Any: pandas'
+    """Return `table.style.format(**how)` with HTML escaped in cells, labels and the caption. By
+    default pandas takes a name such as "<img …>" for HTML.
+    """
+    style = table.style.format(escape="html", **how)
+    for axis in (0, 1):
+        style.format_index(escape="html", axis=axis)
+        style.format_index_names(escape="html", axis=axis)
+    return style.set_caption(escape(caption)) if caption else style

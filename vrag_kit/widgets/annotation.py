@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from markupsafe import Markup
 
+from vrag_kit.benchmarks.csv_rows import write_csv_rows
 from vrag_kit.claims.checking import as_evidence, reference_answers
 from vrag_kit.claims.human_labels import PAIR, pairs_to_label, read_annotator_labels
 from vrag_kit.claims.verdicts import ACCEPTED
 from vrag_kit.errors import VragError
 from vrag_kit.judging.human_labels import HUMAN_LABEL_COLUMNS, read_human_labels
-from vrag_kit.tables import style_table, write_csv_rows
+from vrag_kit.plotting.save_table import style_table
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets.browser import Panel
 from vrag_kit.widgets.html import card_html, image_html

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vrag_kit.benchmarks.csv_rows import write_csv_rows
 from vrag_kit.benchmarks.datasets import mrag_bench_corpora as corpora
 from vrag_kit.synthetic.mrag_bench.scenario_images import N_CHIPS
 from vrag_kit.synthetic.mrag_bench.topics import (
@@ -19,7 +20,6 @@ from vrag_kit.synthetic.mrag_bench.topics import (
 from vrag_kit.synthetic.visual_rag.articles import HOMES, SEASONS
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import COLOR_CODES, Appearance, Species, stream
-from vrag_kit.tables import write_csv_rows
 
 TEXTS = "texts"
 
