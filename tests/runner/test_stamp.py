@@ -12,8 +12,7 @@ import pytest
 from conftest import ROOT
 from own_project import Write, notebook
 
-from vrag_kit.custom import custom_files
-from vrag_kit.runner.stamp import run_fingerprint
+from vrag_kit.runner.stamp import custom_files, run_fingerprint
 
 CLASS = "class Letters:\n    bonus = 0\n"
 

@@ -18,8 +18,7 @@ from vrag_kit.claims.verdicts import (
     EntailmentRequest,
     Label,
 )
-from vrag_kit.config import GREEDY, Entry, Workspace, check_choice
-from vrag_kit.custom import custom_spec
+from vrag_kit.config import GREEDY, Entry, Workspace, check_choice, custom_spec
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.judging.llm_judge import ParsedReply, StructuredAsker

@@ -12,14 +12,16 @@ from typing import Protocol
 from vrag_kit.checkpoints import Options
 from vrag_kit.config import (
     GREEDY,
+    CustomObject,
     Entry,
     Sampling,
     Workspace,
+    catch_custom_errors,
     decoding_of,
+    load_custom,
     read_settings,
     split_entry,
 )
-from vrag_kit.custom import CustomObject, catch_custom_errors, load_custom
 from vrag_kit.dry_run import current_dry_run, placeholder_text
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.generation.local.loading import LocalOptions

@@ -18,9 +18,9 @@ from typing import Protocol, cast
 import numpy as np
 import pandas as pd
 
-from vrag_kit.config import Entry
-from vrag_kit.custom import (
+from vrag_kit.config import (
     CustomObject,
+    Entry,
     catch_custom_errors,
     custom_spec,
     load_custom,

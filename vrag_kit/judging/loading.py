@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import cast
 
-from vrag_kit.config import Entry, Workspace, check_choice, read_entry
-from vrag_kit.custom import custom_spec
+from vrag_kit.config import Entry, Workspace, check_choice, custom_spec, read_entry
 from vrag_kit.errors import VragError, did_you_mean, short_repr
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.judging.answer_metrics import OWN_METRICS, MetricJudge

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from vrag_kit.custom import catch_custom_errors
+from vrag_kit.config import catch_custom_errors
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.judging.scale import Scale
 from vrag_kit.types import Message, Prompt, Query

@@ -31,8 +31,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vrag_kit.config import check_list
-from vrag_kit.custom import catch_custom_errors, custom_spec, load_member
+from vrag_kit.config import catch_custom_errors, check_list, custom_spec, load_member
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.runs import Qrels, make_run
 from vrag_kit.types import Benchmark

@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vrag_kit.config import read_entry
-from vrag_kit.custom import check_name
+from vrag_kit.config import check_name, read_entry
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger

@@ -22,8 +22,7 @@ import pandas as pd
 from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash
-from vrag_kit.config import Entry, Workspace, check_choice, split_entry
-from vrag_kit.custom import custom_spec
+from vrag_kit.config import Entry, Workspace, check_choice, custom_spec, split_entry
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger

@@ -10,12 +10,14 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from importlib.util import find_spec
 from itertools import chain
+from modulefinder import ModuleFinder
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from vrag_kit.custom import custom_files
+from vrag_kit.config import add_project_to_path, custom_spec
 from vrag_kit.runner.params import read_cells
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
@@ -69,6 +71,26 @@ def _data_fingerprints(settings: Mapping[str, Any]) -> dict[str, str]:
             if text and paths:
                 keys[f"{name}: {text}"] = " ".join(map(_path_fingerprint, paths))
     return keys
+
+
+def custom_files(entry: str) -> list[Path]:
+    """List the file of the module that an entry names, and the project files that it imports.
+    Indirect imports count, the kit's files do not; the list is empty without such a module.
+    """
+    spec = custom_spec(entry)
+    if spec is None:
+        return []
+    module = spec.partition(":")[0]
+    finder = ModuleFinder([str(project_root())], excludes=["vrag_kit"])
+    add_project_to_path()
+    files = set()
+    with suppress(Exception):  # it imports the packages above the module, which may raise anything
+        found = find_spec(module)
+        files.add(found and found.origin)
+    with suppress(ImportError, SyntaxError):  # an installed module, or one with errors
+        finder.import_hook(module)
+    files.update(each.__file__ for each in finder.modules.values())  # type: ignore[attr-defined]
+    return sorted(Path(file) for file in files if file)
 
 
 def texts(value: object) -> list[str]:

@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from vrag_kit.config import Entry
-from vrag_kit.custom import CustomObject, catch_custom_errors, load_custom
+from vrag_kit.config import CustomObject, Entry, catch_custom_errors, load_custom
 from vrag_kit.errors import SetupError, VragError
 from vrag_kit.retrieval.encoders.base import (
     DocumentKey,
