@@ -34,17 +34,17 @@ _TITLES = {"field-guide": "Field Guide", "field-guide-small": "Field Guide (smal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeciesImages:
-    """Pictures without questions, of which a benchmark can be made."""
+    """Images without questions, of which a benchmark can be made."""
 
     name: str  # in titles
-    images: Path  # a folder of pictures for each species, or kind of thing
+    images: Path  # a folder of images for each species, or kind of thing
     names: Mapping[str, str]  # scientific → common name; empty without a species list
     species_list: Path | None
     articles: Path | None
 
 
 def open_benchmark(data: Source) -> Benchmark:
-    """The questions and photographs of a drawn edition, or of {"annotations": a
+    """The questions and images of a synthetic edition, or of {"annotations": a
     Visual-RAG file, "image_root": the folder of species folders, "name": for titles}.
 
     Raises `VragError` for an unknown name or key, and as `load_visual_rag` does.
@@ -57,7 +57,7 @@ def open_benchmark(data: Source) -> Benchmark:
 
 def open_inat_corpus(other_corpus: Source, benchmark: Benchmark) -> Benchmark:
     """The questions of a benchmark over a second corpus without labels: the plates of a
-    drawn edition, or {"images": folder of species folders, "name": for tables}.
+    synthetic edition, or {"images": folder of species folders, "name": for tables}.
     """
     files = _files("second_corpus", other_corpus, {"images": "images24"}, "plates")
     return load_inat_corpus(benchmark, project_path(files["images"]), name=files["name"])
@@ -65,7 +65,7 @@ def open_inat_corpus(other_corpus: Source, benchmark: Benchmark) -> Benchmark:
 
 def open_articles(articles: Source, cache_dir: Path) -> tuple[dict[str, str], dict[str, Page]]:
     """(species, pages): scientific → common name, and the article of each species that
-    has one; of a drawn edition, or of {"pages": a folder, or a data set of the hub,
+    has one; of a synthetic edition, or of {"pages": a folder, or a data set of the hub,
     "species_list": iNaturalist's categories}. What was found is kept in `cache_dir`.
     """
     files = _files("articles", articles, _ARTICLES, "", "tells")
@@ -88,7 +88,7 @@ def queries_answered_by_articles(articles: Source, benchmark: Benchmark) -> froz
 
 
 def open_webqa(webqa: Source) -> Benchmark:
-    """Questions on images with captions in WebQA's layout, of a drawn edition, or of
+    """Questions on images with captions in WebQA's layout, of a synthetic edition, or of
     {"annotations": …, "images": imgs.tsv, "name": for titles, "split": "val" or "train"}.
     """
     layout = {"annotations": "webqa/WebQA_train_val.json", "images": "webqa/imgs.tsv"}
@@ -102,7 +102,7 @@ def open_webqa(webqa: Source) -> Benchmark:
 
 
 def open_images(pictures: Source) -> SpeciesImages:
-    """The photographs of a drawn edition without its questions, or {"images": a folder
+    """The images of a synthetic edition without its questions, or {"images": a folder
     of folders, "name": for titles} with "species_list" and "articles" where there are any.
 
     Raises `VragError` for an unknown name or key.
@@ -122,8 +122,8 @@ def open_images(pictures: Source) -> SpeciesImages:
 def _files(
     parameter: str, source: Source, layout: Mapping[str, str], title: str, *optional: str
 ) -> dict[str, str]:
-    """Where the files of a `parameter` are, and their name; a drawn edition is drawn. `layout` maps
-    keys of a mapping to files of a drawn edition, whose `title` has {} for the edition's. Raises
+    """Where the files of a `parameter` are, and their name; a synthetic edition is generated. `layout` maps
+    keys of a mapping to files of a synthetic edition, whose `title` has {} for the edition's. Raises
     `VragError` for an unknown name or key, and for one that is missing.
     """
     needed = [key for key in [*layout, *(["name"] if title else [])] if key not in optional]

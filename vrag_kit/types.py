@@ -204,16 +204,6 @@ class Benchmark:
         """
         return tuple(doc_id for doc_id, label in self.qrels[query_id].items() if label > 0)
 
-    def query_by_index(self, number: int) -> Query:
-        """Return the query at a position in the order of the annotations, from 0; −1 is the last,
-        as in a list. Raises `VragError` if there is none.
-        """
-        count = len(self.queries)
-        if type(number) is not int or not -count <= number < count:
-            expected = f"0 to {count - 1}, such as {min(11, count - 1)}" if count else "no number"
-            raise VragError(f"{self.name}: found query number {number!r}; expected {expected}.")
-        return list(self.queries.values())[number]
-
     def subset(self, query_ids: Collection[QueryId]) -> Benchmark:
         """Return this benchmark with the given queries only, in their order here, and all
         documents. Raises `VragError` for an unknown query.
