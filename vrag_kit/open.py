@@ -122,9 +122,9 @@ def open_images(pictures: Source) -> SpeciesImages:
 def _files(
     parameter: str, source: Source, layout: Mapping[str, str], title: str, *optional: str
 ) -> dict[str, str]:
-    """Where the files of a `parameter` are, and their name; a synthetic edition is generated. `layout` maps
-    keys of a mapping to files of a synthetic edition, whose `title` has {} for the edition's. Raises
-    `VragError` for an unknown name or key, and for one that is missing.
+    """Return where the files of a `parameter` are, and their name; a synthetic edition is
+    generated. `layout` maps keys of a mapping to files of a synthetic edition, whose `title` has {}
+    for the edition's. Raises `VragError` for an unknown name or key, and for one that is missing.
     """
     needed = [key for key in [*layout, *(["name"] if title else [])] if key not in optional]
     expected = f"expected {' or '.join(map(repr, DRAWN))}, or a mapping with {', '.join(needed)}."
