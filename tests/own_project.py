@@ -52,12 +52,13 @@ ASKING_BOOK, FINDING_BOOK = "mine/01_asks", "mine/03_finds"
 
 
 def notebook(path: Path, parameters: str, *cells: str, kernel: str = "python3") -> None:
-    book = nbformat.v4.new_notebook(
-        cells=[
-            nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}),
-            *map(nbformat.v4.new_code_cell, cells),
-        ]
-    )
+    """Write a notebook; a cell is Markdown if it begins with a heading: "# What" or "## "."""
+    book = nbformat.v4.new_notebook()
+    book.cells = [nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]})]
+    for text in cells:
+        is_heading = text.startswith(("# What", "## "))
+        new = nbformat.v4.new_markdown_cell if is_heading else nbformat.v4.new_code_cell
+        book.cells.append(new(text))
     book.metadata["kernelspec"] = {"name": kernel, "display_name": kernel, "language": "python"}
     path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(book, path)

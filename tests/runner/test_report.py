@@ -10,11 +10,10 @@ import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
-import nbformat
-import pandas as pd
 import pytest
 from commands import said, vrag
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from factories import judged_arms
+from own_project import notebook
 
 from vrag_kit.config import Workspace
 from vrag_kit.papers.sources import DataSource
@@ -41,16 +40,6 @@ BAD = ["# What fails", "print('before')", "## Here", "ratio = 1 / 0", "## Nothin
 DYING = ["# What dies", "import os\nos._exit(9)", "## Nothing that lives."]
 
 
-def save(path: Path, cells: list[str]) -> None:
-    made = [
-        new_markdown_cell(text) if text.startswith(("# W", "## ")) else new_code_cell(text)
-        for text in cells
-    ]
-    made.insert(1, new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}))
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(new_notebook(cells=made, metadata={"kernelspec": kernel}), path)
-
-
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project after a run of three notebooks: one that ends well, one that fails, one
@@ -60,7 +49,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("notebooks", "params", "figures"):
         (project / name / "guide").mkdir(parents=True)
     for name, cells in (("01_good", GOOD), ("02_bad", BAD), ("03_dying", DYING)):
-        save(project / "notebooks" / "guide" / f"{name}.ipynb", cells)
+        notebook(project / "notebooks" / "guide" / f"{name}.ipynb", PARAMETERS, *cells)
     (project / "params" / "guide" / "p.yaml").write_text("k: 20\n", encoding="utf-8")
     vrag(project, "run", str(P), "--jobs", "3")
     return project
@@ -147,7 +136,7 @@ def test_a_failure_is_named_and_shown_where_it_happened_and_nothing_below_it(pag
 
 
 def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> None:
-    save(project / "notebooks" / "guide" / "01_good.ipynb", [*GOOD, "## More"])
+    notebook(project / "notebooks/guide/01_good.ipynb", PARAMETERS, *GOOD, "## More")
     copies = project / "runs" / "guide" / "p" / "guide"
     (copies / "02_bad.ipynb").write_text('{"cells": [', encoding="utf-8")
     (copies / "03_dying.ipynb").unlink()
@@ -159,20 +148,9 @@ def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> 
 def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) -> None:
     for place in ("notebooks/guide", "params/guide", "runs/guide/p/guide", "runs/guide"):
         (project / place).rename((project / place).with_name("visual_rag"))
-    arms = {("zero_shot", 0): 0.0, ("gt_clue", 1): 1.0}
-    rows = [
-        ("own", setting, k, 0, f"q{i}", f"g{i}", score, 0.0)
-        for (setting, k), score in arms.items()
-        for i in range(30)
-    ]
-    columns = ["model", "setting", "k", "draw", "query_id", "group", "score", "abstained"]
+    judged = judged_arms({("own", "zero_shot", 0): [0.0] * 30, ("own", "gt_clue", 1): [1.0] * 30})
     source = DataSource("Guide", "Visual-RAG v1, first upload")
-    save_checks(
-        "03",
-        pd.DataFrame(rows, columns=columns),
-        source,
-        Workspace(figures_dir=project / "figures"),
-    )
+    save_checks("03", judged, source, Workspace(figures_dir=project / "figures"))
     written, _ = write_report([Path("params/visual_rag/p.yaml")])
     head = written.read_text(encoding="utf-8").split('<nav id="contents"')[0]
     assert head.count("What the paper says, on these results") == 1  # for three notebooks
