@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_TEXT = "nobody was asked, these words take the place of an answer and are about as long as one"
-
 
 @dataclass(slots=True)
 class DryRun:
@@ -57,10 +55,3 @@ def is_scratch_path(path: Path) -> bool:
     """Return whether a file lies in the temporary folder of the current dry run."""
     current = current_dry_run()
     return current is not None and path.resolve().is_relative_to(current.scratch.resolve())
-
-
-def placeholder_text(number: int) -> str:
-    """Return a placeholder answer, about as long as a real one. Texts of different numbers differ
-    but have the same length, which keeps token counts independent of earlier runs.
-    """
-    return f"{_TEXT} ({number:08d})"

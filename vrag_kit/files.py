@@ -6,7 +6,6 @@ folders by `safe_join` only.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import uuid
 from collections.abc import Iterable, Iterator
@@ -43,12 +42,6 @@ def safe_join(folder: Path, name: str, where: str, *, links: bool = True) -> Pat
     if found:
         raise VragError(f"{where}: {name!r} {found} {folder}; expected the name of a file in it.")
     return folder / name
-
-
-def git_blob_id(file: Path) -> str:
-    """Return the SHA-1 of a file's length and bytes, as `git hash-object` prints it."""
-    content = file.read_bytes()
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def write_file(path: Path, content: str | bytes | Iterable[str]) -> None:

@@ -165,14 +165,14 @@ class Benchmark:
     groups_are: str = "groups"
     """What the queries' groups are, in the plural, for captions: "species"."""
     read_from: tuple[str, str] = ("", "")
-    """The fingerprint when it was read, and the blob id of the annotations (`git_blob_id`), for the
+    """The fingerprint when it was read, and the git blob id of the annotations, for the
     audits of a paper; a loader may leave it empty.
     """
 
     @property
     def blob(self) -> str:
-        """The git blob id of the annotations file (`git_blob_id`). It is "" if they are not one
-        file, or if questions or labels were changed after reading.
+        """The git blob id of the annotations file, as `git hash-object` prints it. It is "" if they
+        are not one file, or if questions or labels were changed after reading.
         """
         fingerprint, blob = self.read_from
         return blob if fingerprint == self.fingerprint else ""

@@ -22,7 +22,7 @@ from vrag_kit.config import (
     read_settings,
     split_entry,
 )
-from vrag_kit.dry_run import current_dry_run, placeholder_text
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.generation.local.loading import LocalOptions
 from vrag_kit.generation.remote.providers import (
@@ -185,6 +185,7 @@ def _parts(prompt: Prompt) -> Iterator[str | LazyImage]:
 
 _FAILED = 'Reply(raw=None, failure=Failure(Status.ERROR, "why"))'
 """How a class says that a call failed."""
+_STUB = "nobody was asked, these words take the place of an answer and are about as long as one"
 _COUNTER = itertools.count(1)
 
 
@@ -275,13 +276,12 @@ class DryRunGenerator(Generator):
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         """Return placeholders about as long as an answer. No two are equal, so that a judge would
-        be asked about each.
+        be asked about each; all have one length, so that token counts do not depend on earlier
+        runs.
         """
         self.prompts += prompts
-        return [
-            Reply(raw=f"Answer: {placeholder_text(next(_COUNTER))}", fields={PLACEHOLDER: True})
-            for _ in prompts
-        ]
+        texts = [f"Answer: {_STUB} ({next(_COUNTER):08d})" for _ in prompts]
+        return [Reply(raw=text, fields={PLACEHOLDER: True}) for text in texts]
 
 
 class _UnavailableGenerator(DryRunGenerator):

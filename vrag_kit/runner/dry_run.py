@@ -55,13 +55,11 @@ class ModelCost:
 class DryRunReport:
     """The calls that a run would make, and what kept them from being counted."""
 
+    recorded: DryRun
+    """Retrievers that were not run yet, and why models cannot be loaded on this machine."""
     models: list[ModelCost] = field(default_factory=list)
     stored: int = 0
     """Number of answers that the notebooks use and that are stored already."""
-    any_order: list[str] = field(default_factory=list)
-    """Retrievers that were not run yet."""
-    missing: list[str] = field(default_factory=list)
-    """Why models and retrievers cannot be loaded on this machine."""
     failed: dict[str, str] = field(default_factory=dict)
     """Notebook → why a cell fails and, after calls, which: up to there all calls are counted."""
     notes: list[tuple[str, str]] = field(default_factory=list)
@@ -74,13 +72,13 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
     """Run a plan's notebooks without calling models, and count their calls. Models and retrievers
     that cannot be loaded are replaced by placeholders, and listed.
     """
-    report = DryRunReport()
     answer_ids: set[str] = set()
     with (
         tempfile.TemporaryDirectory() as scratch,
         dry_run(Path(scratch)) as recorded,
         collect_notes() as notes,
     ):
+        report = DryRunReport(recorded=recorded)
         for task in plan.tasks:
             name, settings = task.name, task.settings
             redirected = redirect_outputs(settings, Path(scratch))
@@ -110,8 +108,6 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
             for store in stores:
                 stored = store.read(list(answer_ids)).values()
                 report.stored += sum(not answer.is_placeholder for answer in stored)
-        report.any_order = sorted(recorded.any_order)
-        report.missing = list(recorded.missing)
         return report
 
 
@@ -260,13 +256,13 @@ def describe(plan: Plan, report: DryRunReport) -> tuple[list[str], list[str]]:
     elif not (report.models or report.failed or report.undrawn):
         found.append("no model is asked anything")
     found += _by_finding((words, name) for name, words in report.undrawn.items())
-    if report.any_order:
+    if any_order := ", ".join(sorted(report.recorded.any_order)):
         found.append(
             "an estimate: not searched yet, and so other documents in their place, is what"
-            f" {', '.join(report.any_order)} will find"
+            f" {any_order} will find"
         )
     found += _by_finding(report.notes)
-    missing = list(report.missing)
+    missing = list(report.recorded.missing)
     for model in report.models:
         missing += _too_much(model)
     missing += _by_finding((words, name) for name, words in report.failed.items())

@@ -26,7 +26,7 @@ from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, validate
 from vrag_kit.benchmarks.sources import read_objects
 from vrag_kit.benchmarks.string_index import StringIndex
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.files import escapes_folder, git_blob_id
+from vrag_kit.files import escapes_folder
 from vrag_kit.types import Benchmark, DocId, Document, Json, LazyMapping, Query, QueryId
 
 _V2 = ("y_rate", "y_count", "is_changed_v2")
@@ -122,7 +122,7 @@ def load_visual_rag(
         pools=pools,
         groups_are="species",
     )
-    return replace(found, read_from=(found.fingerprint, git_blob_id(annotations)))
+    return replace(found, read_from=(found.fingerprint, _git_blob_id(annotations)))
 
 
 def load_inat_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str) -> Benchmark:
@@ -240,3 +240,9 @@ def _query(
         group=row.sn,
         metadata={"where": where, "version": version, **v2, "folder": folder},
     )
+
+
+def _git_blob_id(file: Path) -> str:
+    """Return the SHA-1 of a file's length and bytes, as `git hash-object` prints it."""
+    content = file.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
