@@ -77,26 +77,25 @@ def record_calls(
             file.write(f"{json.dumps(record)}\n")
 
 
-def failed_calls(place: Path, kind: str) -> dict[str, str]:
-    """Return the models whose every answer in the records at `place` failed, or the judges of whose
-    verdicts some failed (`kind` is "model" or "judge"). Each maps to the counts, the first reason,
-    and how to repeat the calls.
+def describe_failures(place: Path) -> list[str]:
+    """Describe the models whose every answer in the records at `place` failed, and the judges of
+    whose verdicts some failed: the counts, the first reason, and how to repeat the calls.
     """
-    by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)  # Any: as JSON holds
+    batches: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)  # Any: as JSON holds
     lines = place.read_text(encoding="utf-8").splitlines() if place.is_file() else []
     for record in map(json.loads, lines):
-        if record["kind"] == kind:
-            by_name[record["name"]].append(record)
-    found = {}
-    for name, records in by_name.items():
+        batches[record["kind"], record["name"]].append(record)
+    found = []
+    for (kind, name), records in batches.items():
         calls = sum(record["calls"] for record in records)
         failed = sum(record["failed"] for record in records)
         first = next((record for record in records if record["failed"]), {})
         if kind == "model" and 0 < failed == calls:
-            found[name] = f"{failed:,} times, as by {first['example']}"
+            words = f"{failed:,} times, as by {first['example']}"
+            found.append(f"EVERY ANSWER OF {name!r} FAILED, {words}")
         elif kind == "judge" and failed:
-            words = f"as by {first['example']}. {first['again']}"
-            found[name] = f"{failed:,} of {calls:,} times, {words}"
+            words = f"{failed:,} of {calls:,} times, as by {first['example']}. {first['again']}"
+            found.append(f"VERDICTS OF {name!r} FAILED, {words}")
     return found
 
 

@@ -19,11 +19,12 @@ from nbformat import NotebookNode
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
+from vrag_kit.log import describe_failures
 from vrag_kit.papers.statements import statements_table
-from vrag_kit.runner.job import ADDED, find_failure
+from vrag_kit.runner.job import ADDED, find_failure, status_file
 from vrag_kit.runner.params import cell_tags
 from vrag_kit.runner.plan import Task, read_plan
-from vrag_kit.runner.run import describe_failures, is_finished
+from vrag_kit.runner.run import is_finished
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
@@ -98,7 +99,7 @@ def _section(task: Task, anchor: str) -> NotebookSection:
     if not failure and not is_finished(task):
         problems.append("not finished, or notebook, parameters, data or code have changed since")
     executed.cells = executed.cells[: index + 1]
-    state = "; ".join([*problems, *describe_failures(task)]) or "done"
+    state = "; ".join([*problems, *describe_failures(status_file(task.output))]) or "done"
     return _render(executed, task.name, anchor, state)
 
 

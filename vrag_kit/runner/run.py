@@ -25,7 +25,7 @@ import psutil
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.log import failed_calls
+from vrag_kit.log import describe_failures
 from vrag_kit.runner.cluster import DaskPool, open_cluster
 from vrag_kit.runner.job import LocalPool, failure_reason, run_lock, status_file
 from vrag_kit.runner.plan import Task, read_plan, select_notebooks
@@ -64,15 +64,6 @@ def is_finished(task: Task) -> bool:
     except (OSError, ValueError):
         return False
     return same and not task.settings.get("hardware", {}).get("retry_failures")
-
-
-def describe_failures(task: Task) -> list[str]:
-    """Describe the models of which the run has no answer, and the failed verdicts."""
-    lines: list[str] = []
-    for kind, what in (("model", "EVERY ANSWER"), ("judge", "VERDICTS")):
-        calls = failed_calls(status_file(task.output), kind).items()
-        lines += [f"{what} OF {name!r} FAILED, {how}" for name, how in calls]
-    return lines
 
 
 def run_notebooks(
@@ -152,12 +143,13 @@ def _run(task: Task, pool: LocalPool | DaskPool) -> Outcome:
         print(f"[{name}] FAILED: {detail}", flush=True)
         return Outcome(name, "failed", seconds, detail)
     print(f"[{name}] done in {seconds:.0f} s", flush=True)
-    return Outcome(name, "done", seconds, "; ".join(describe_failures(task)))
+    return Outcome(name, "done", seconds, "; ".join(describe_failures(status_file(task.output))))
 
 
 def _skipped(task: Task) -> Outcome:
     print(f"[{task.name}] unchanged since its last run: skipped", flush=True)
-    return Outcome(task.name, "unchanged", 0.0, "; ".join(describe_failures(task)))
+    detail = "; ".join(describe_failures(status_file(task.output)))
+    return Outcome(task.name, "unchanged", 0.0, detail)
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:

@@ -21,7 +21,6 @@ from vrag_kit.synthetic.mrag_bench.topics import (
 from vrag_kit.synthetic.visual_rag.articles import HOMES, SEASONS
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import COLOR_CODES, Appearance, choose, stream
-from vrag_kit.tables import write_csv_rows
 
 TEXTS = "texts"
 
