@@ -1,5 +1,5 @@
 """CRAG-MM is read in both published layouts, its labels by name whatever their numbers,
-and nothing wrong with it passes in silence.
+and nothing wrong with it passes in silence. Bad rows are in bad_inputs.csv.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from crag_rows import MULTI, Row, picture, session, turn, write_rows
+from crag_rows import MULTI, SINGLE, Row, picture, session, turn, write_rows
 from datasets import Dataset
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 
 from vrag_kit.benchmarks import load_crag_mm
@@ -49,35 +47,35 @@ def with_picture(images: Path, url: str, data: bytes) -> None:
     (images / cached_image_name(url)).write_bytes(data)
 
 
-@pytest.fixture(scope="module")
-def talks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The same conversations in both revisions."""
-    folder = tmp_path_factory.mktemp("talks")
-    return {
-        revision: write_rows(
-            folder / revision / "multi-turn", TALKS, names=MULTI, revision=revision, shards=2
-        )
-        for revision in ("v0.1.1", "v0.1.2")
-    }
+def write_lines(folder: Path, name: str, *rows: Row) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return folder
 
 
-def test_both_revisions_give_the_same_conversations_turn_by_turn(talks: dict[str, Path]) -> None:
-    old, new = (load_crag_mm(talks[revision]) for revision in ("v0.1.1", "v0.1.2"))
-    assert old.fingerprint == new.fingerprint
-    assert new.name == "crag-mm-multi-turn-validation"
-    assert list(new.queries) == ["i1", "i2", "i3", "i4"]
-    second = new.queries["i2"]
+@pytest.mark.parametrize("names", [MULTI, SINGLE, {key: MULTI[key][::-1] for key in MULTI}])
+@pytest.mark.parametrize("revision", ["v0.1.1", "v0.1.2"])
+def test_each_turn_gets_its_labels_and_its_answer_in_any_revision_and_numbering(
+    tmp_path: Path, revision: str, names: dict[str, list[str]]
+) -> None:
+    rows = [{**each, "answers": each["answers"][::-1]} for each in TALKS]
+    rows[0]["answers"][0]["ans_full"] = "In the marshes."
+    benchmark = load_crag_mm(write_rows(tmp_path, rows, names=names, revision=revision, shards=2))
+    assert list(benchmark.queries) == ["i1", "i2", "i3", "i4"]
+    first, second = benchmark.queries["i1"], benchmark.queries["i2"]
     assert (second.conversation_id, second.group, second.turn) == ("s1", "s1", 1)
-    assert (second.text, second.answers) == ("Where does it live?", ("It is a moth.",))
-    assert second.image is new.queries["i1"].image
-    told = {key: second.metadata[key] for key in NAMES}
-    assert told == {
+    assert (second.text, second.answers) == ("Where does it live?", ("In the marshes.",))
+    assert (first.answers, first.metadata["query_category"]) == (("It is a moth.",), "multi-hop")
+    assert second.image is first.image
+    assert {key: second.metadata[key] for key in NAMES} == {
         "domain": "animal",
         "query_category": "simple-knowledge",
         "dynamism": "slow-changing",
         "image_quality": "low light",
     }
     assert second.metadata["where"] == "validation-00000-of-00002.parquet row 0 (session s1) turn 1"
+    plain = load_crag_mm(write_rows(tmp_path / "plain", rows))
+    assert benchmark.fingerprint == plain.fingerprint
 
 
 def test_egocentric_pictures_lie_in_rows_and_others_are_looked_for_by_their_whole_address(
@@ -102,47 +100,38 @@ def test_only_egocentric_pictures_are_squeezed(tmp_path: Path) -> None:
     url = "https://x.org/moth.png"
     folder = write_rows(tmp_path / "rows", [session("a"), session("b", url=url)])
     with_picture(tmp_path / "images", url, picture("green"))
-    plain = load_crag_mm(folder)
-    squeezed = load_crag_mm(folder, egocentric_size=(30, 10))
+    plain, squeezed = load_crag_mm(folder), load_crag_mm(folder, egocentric_size=(30, 10))
     assert squeezed.fingerprint != plain.fingerprint
-    images = {name: query.image for name, query in squeezed.queries.items()}
-    assert images["a"] is not None
-    assert images["a"].open().size == (30, 10)
-    assert images["b"] == plain.queries["b"].image
-    before = plain.queries["a"].image
+    assert squeezed.queries["b"].image == plain.queries["b"].image
+    before, after = plain.queries["a"].image, squeezed.queries["a"].image
     assert before is not None
-    assert before.stamp != images["a"].stamp
-    pixels = before.open().resize((30, 10)).tobytes()
-    assert images["a"].open().tobytes() == pixels
+    assert after is not None
+    assert before.stamp != after.stamp
+    assert after.open().size == (30, 10)
+    assert after.open().tobytes() == before.open().resize((30, 10)).tobytes()
 
 
-MARKS = {
-    "i1": {"entity": "Talia ensis", "popularity": "tail", "region": [1, 2, 3, 4]},
-    "i2": {"needs_history": True, "reference_query": "talia ensis region"},
-}
-
-
-def test_marks_give_the_entity_whose_documents_are_the_labels(
-    tmp_path: Path, talks: dict[str, Path]
-) -> None:
-    folder = talks["v0.1.2"]
-    write_annotations(folder / "marks.jsonl", MARKS)
-    entries = [("Talia ensis", 0), ("Talia osa", 1), ("talia  ensis", 2)]
-    lines = []
-    for name, number in entries:
-        lines.append(json.dumps({"index": number, "entities": [{"entity_name": name}]}))
-    (tmp_path / "images").mkdir()
-    (tmp_path / "images" / "entries.jsonl").write_text("\n".join(lines), encoding="utf-8")
+def test_marks_give_the_entity_whose_documents_are_the_labels(tmp_path: Path) -> None:
+    folder = write_rows(tmp_path / "rows", TALKS)
+    marks: Row = {
+        "i1": {"entity": "Talia ensis", "popularity": "tail", "region": [1, 2, 3, 4]},
+        "i2": {"needs_history": True, "reference_query": "talia ensis region"},
+    }
+    write_annotations(folder / "marks.jsonl", marks)
+    names = ("Talia ensis", "Talia osa", "talia  ensis")
+    entries = [{"index": n, "entities": [{"entity_name": name}]} for n, name in enumerate(names)]
+    images = write_lines(tmp_path / "images", "entries.jsonl", *entries)
     page = {"page_url": "https://x.org/1", "page_name": "Talia ensis", "page_snippet": "A moth."}
-    (tmp_path / "pages.jsonl").write_text(json.dumps(page), encoding="utf-8")
-    benchmark = load_crag_mm(folder, image_index=tmp_path / "images", web_index=tmp_path)
-    (folder / "marks.jsonl").unlink()
+    pages = write_lines(tmp_path, "pages.jsonl", page)
+    benchmark = load_crag_mm(folder, image_index=images, web_index=pages)
     assert list(benchmark.corpus) == ["kg-0", "kg-1", "kg-2", "https://x.org/1"]
     assert benchmark.relevant("i1") == ("kg-0", "kg-2", "https://x.org/1")
     assert benchmark.relevant("i2") == ()
     assert benchmark.queries["i1"].entity == "Talia ensis"
     assert benchmark.queries["i1"].metadata["region"] == [1, 2, 3, 4]
     assert benchmark.queries["i2"].metadata["needs_history"] is True
+    with pytest.raises(VragError, match="public_test"):
+        load_crag_mm(folder, web_index=tmp_path / "web-index-public-test")
 
 
 def test_what_was_read_is_kept_until_a_shard_changes_or_an_image_is_gone(tmp_path: Path) -> None:
@@ -160,46 +149,6 @@ def test_what_was_read_is_kept_until_a_shard_changes_or_an_image_is_gone(tmp_pat
     assert load_crag_mm(folder).fingerprint == first.fingerprint
 
 
-@st.composite
-def numbered(draw: st.DrawFn) -> tuple[Row, Row, dict[str, list[str]]]:
-    """A conversation as it is, as a file holds it, and the file's own order of names."""
-    names = {column: draw(st.permutations(known)) for column, known in NAMES.items()}
-    turns = []
-    for number in range(draw(st.integers(1, 6))):
-        labels = {column: draw(st.sampled_from(known)) for column, known in names.items()}
-        turns.append(turn(f"i{number}", f"What of {number}?", **labels))
-    answers = [
-        {"interaction_id": each["interaction_id"], "ans_full": f"It is {number}."}
-        for number, each in enumerate(turns)
-    ]
-    row = session("s", *turns, answers=draw(st.permutations(answers)))
-    stored = [
-        {**each, **{column: names[column].index(each[column]) for column in NAMES}}
-        for each in turns
-    ]
-    published = {**row, "turns": stored}
-    if draw(st.booleans()):
-        for part in ("turns", "answers"):
-            rows = published[part]
-            published[part] = {key: [each[key] for each in rows] for key in rows[0]}
-    return row, published, names
-
-
-@pytest.mark.slow
-@given(numbered())
-def test_however_names_are_numbered_and_answers_ordered_each_turn_gets_its_own(
-    case: tuple[Row, Row, dict[str, list[str]]],
-) -> None:
-    row, published, names = case
-    parsed = validate(CragSession, published, "x", Problems(), names)
-    assert parsed is not None
-    answers = {each.interaction_id: each.ans_full for each in parsed.answers}
-    for number, (before, after) in enumerate(zip(row["turns"], parsed.turns, strict=True)):
-        assert after.query == f"What of {number}?"
-        assert answers[after.interaction_id] == f"It is {number}."
-        assert after.labels == {column: before[column] for column in NAMES}
-
-
 def test_sessions_that_the_authors_drop_are_dropped_and_one_has_another_address(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -215,33 +164,36 @@ def test_sessions_that_the_authors_drop_are_dropped_and_one_has_another_address(
     assert one.url == f"https://web.archive.org/web/20250521025904/{url}"
 
 
-def test_a_row_that_cannot_be_used_is_refused_by_name(tmp_path: Path) -> None:
-    """The other cases are in bad_inputs.csv."""
-    talk = session("t", turn("x"), turn("y"))
-    named = {**MULTI, "dynamism": ["static", "never"]}
-    cases: dict[str, tuple[list[Row], dict[str, list[str]]]] = {
-        "one answer": (
-            [{**talk, "answers": [*talk["answers"], talk["answers"][0]]}],
-            MULTI,
-        ),
-        "session t came": ([talk, session("t", turn("z"))], MULTI),
-        "interaction x came": ([talk, session("u", turn("x"))], MULTI),
-        "row 1: turns 0 .*'never'": ([session("b", turn("b", dynamism="never"))], named),
-    }
-    for number, (words, (rows, names)) in enumerate(cases.items()):
-        folder = write_rows(tmp_path / str(number), [session("first"), *rows], names=names)
-        with pytest.raises(VragError, match=rf"validation-00000-of-00001\.parquet .*{words}"):
-            load_crag_mm(folder)
-    for names, words in ((["animal", "book"], "13"), (["weather"] * 14, "'weather'")):
-        row = turn("a") | {"domain": 13}
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (session("first", turn("z")), "session first came before"),
+        (session("u", turn("first")), "interaction first came before"),
+        (session("b", turn("b", dynamism="never")), "row 1: turns 0 .*'never'"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_refused_by_name(tmp_path: Path, row: Row, words: str) -> None:
+    names = {**MULTI, "dynamism": ["static", "never"]}
+    folder = write_rows(tmp_path, [session("first"), row], names=names)
+    with pytest.raises(VragError, match=rf"validation-00000-of-00001\.parquet .*{words}"):
+        load_crag_mm(folder)
+
+
+def test_a_label_is_known_in_any_usual_spelling_and_an_unknown_number_refused() -> None:
+    for column, names in NAMES.items():
+        for name in names:
+            for spelled in (name.upper(), name.replace(" ", "_"), name.replace(" and ", " & ")):
+                read = validate(CragTurn, {**turn("a"), column: spelled}, "x", Problems())
+                assert read is not None
+                assert read.labels[column] == name
+    for known, words in ((["animal", "book"], "13"), (["weather"] * 14, "'weather'")):
         with pytest.raises(VragError, match=f"x: domain is {words}"):
-            validate(CragTurn, row, "x", Problems(), {"domain": names})
+            validate(CragTurn, turn("a") | {"domain": 13}, "x", Problems(), {"domain": known})
 
 
 def test_shards_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
-    """The other cases are in bad_inputs.csv."""
     folder = write_rows(tmp_path / "rows", [session("a"), session("b")], shards=2)
-    (first, second) = sorted((folder / "data").iterdir())
+    first, second = sorted((folder / "data").iterdir())
     whole = pq.read_table(first)
     pq.write_table(whole.replace_schema_metadata(None), first)
     with pytest.raises(VragError, match="domain is the number 0"):
@@ -265,9 +217,8 @@ def test_the_diagnostic_set_gives_the_same_marks(tmp_path: Path) -> None:
         "referring_expression_category": "this",
     }
     rows = [{"id": "a", "metadata": metadata}, {"id": "b", "metadata": dict.fromkeys(metadata)}]
-    shard = tmp_path / "data" / "test-00000-of-00001.parquet"
-    shard.parent.mkdir()
-    Dataset.from_list(rows).to_parquet(shard)
+    (tmp_path / "data").mkdir()
+    Dataset.from_list(rows).to_parquet(tmp_path / "data" / "test-00000-of-00001.parquet")
     marks = read_diagnostic(tmp_path)
     assert marks["a"] == {
         "entity": "Talia ensis",
@@ -278,12 +229,6 @@ def test_the_diagnostic_set_gives_the_same_marks(tmp_path: Path) -> None:
     assert marks["b"] == {}
     write_annotations(tmp_path / "marks.jsonl", marks)
     assert read_annotations(tmp_path / "marks.jsonl") == marks
-
-
-def write_lines(folder: Path, name: str, *rows: Row) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    return folder
 
 
 def test_an_entry_has_its_entities_and_its_image_where_there_is_one(tmp_path: Path) -> None:
@@ -313,17 +258,3 @@ def test_a_page_is_named_by_its_address_and_says_its_snippet(tmp_path: Path) -> 
     assert first.text == first.metadata["page_snippet"] == "A red moth."
     assert (first.metadata["page_url"], first.metadata["page_result"]) == (page["page_url"], "")
     assert found["https://x.org/empty"].text == ""
-
-
-def test_a_label_is_known_in_any_usual_spelling() -> None:
-    for column, names in NAMES.items():
-        for name in names:
-            for spelled in (name.upper(), name.replace(" ", "_"), name.replace(" and ", " & ")):
-                read = validate(CragTurn, {**turn("a"), column: spelled}, "x", Problems())
-                assert read is not None
-                assert read.labels[column] == name
-
-
-def test_the_index_of_another_split_is_refused(tmp_path: Path, talks: dict[str, Path]) -> None:
-    with pytest.raises(VragError, match="public_test"):
-        load_crag_mm(talks["v0.1.2"], web_index=tmp_path / "web-index-public-test")

@@ -48,33 +48,28 @@ def black(width: int, height: int) -> bytes:
 @pytest.fixture(scope="module", params=SIZES)
 def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file in a folder of a species."""
-    width, height = map(int, request.param.split("x"))
     file = tmp_path_factory.mktemp("images") / "moth" / f"{request.param}.png"
     file.parent.mkdir()
-    file.write_bytes(black(width, height))
-    assert file.stat().st_size < 200_000
+    file.write_bytes(black(*map(int, request.param.split("x"))))
     return file
 
 
+READERS: dict[str, Callable[[ImageFile], object]] = {
+    "open": lambda image: image.open(),
+    "send": lambda image: data_url(image),
+    "send smaller": lambda image: data_url(image, 512),
+    "embed": lambda image: decode_rgb(image.data(), image.where),
+    "measure": lambda image: open_image(image.data(), image.where),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda image: image.open(),
-        lambda image: data_url(image),
-        lambda image: data_url(image, 512),
-        lambda image: decode_rgb(image.data(), image.where),
-        lambda image: open_image(image.data(), image.where),
-    ],
-    ids=["open", "send", "send smaller", "embed", "measure"],
-)
+@pytest.mark.parametrize("reader", READERS)
 def test_it_is_refused_by_file_and_size_wherever_pictures_are_read(
-    large: Path, read: Callable[[ImageFile], object]
+    large: Path, reader: str
 ) -> None:
-    with pytest.raises(VragError, match=r"\.png: .* pixels") as error:
-        read(ImageFile(large))
-    assert str(error.value).startswith(str(large))
-    assert SIZES[large.stem] in str(error.value)
+    with pytest.raises(VragError, match=rf"^{large}: .*{SIZES[large.stem]}"):
+        READERS[reader](ImageFile(large))
 
 
 def test_checks_and_fetching_name_it(large: Path, tmp_path: Path) -> None:

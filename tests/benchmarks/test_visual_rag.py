@@ -32,9 +32,9 @@ def test_query_ids_do_not_move_when_rows_are_added_or_reordered(
 
 
 def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide: Benchmark) -> None:
-    first, second, third = list(guide.queries)[:3]
-    part = guide.subset([third, first])
-    assert list(part.queries) == list(part.qrels) == list(part.pools) == [first, third]
+    first, second = list(guide.queries)[:2]
+    part = guide.subset([second, first])
+    assert list(part.queries) == list(part.qrels) == list(part.pools) == [first, second]
     assert part.candidates(first) == guide.candidates(first)
     assert part.corpus is guide.corpus
     assert len({guide.fingerprint, part.fingerprint, guide.subset([second]).fingerprint}) == 3
@@ -45,23 +45,17 @@ def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide: Bench
 def test_the_corpus_holds_each_image_of_the_rows_once_in_their_order(
     write_annotations: Write, tree: Path
 ) -> None:
-    def images(names: str) -> dict[str, int]:
-        return {f"{GOOSE}/{name}.jpg": int(name == "a") for name in names}
-
-    shown = [images("ca"), images("abd"), images("ad")]
-    path = write_annotations(
-        *({"images": each, "question": f"{n}?"} for n, each in enumerate(shown))
-    )
-    benchmark = load_visual_rag(path, tree)
-    doc_ids = [f"{GOOSE}/{name}.jpg" for name in "cabd"]
-    assert list(benchmark.corpus) == doc_ids
+    shown, rows = [], []
+    for number, names in enumerate(("ca", "abd", "ad")):
+        shown.append({f"{GOOSE}/{name}.jpg": int(name == "a") for name in names})
+        rows.append({"images": shown[-1], "question": f"{number}?"})
+    benchmark = load_visual_rag(write_annotations(*rows), tree)
+    assert list(benchmark.corpus) == [f"{GOOSE}/{name}.jpg" for name in "cabd"]
     for doc_id, document in benchmark.corpus.items():
-        assert document == benchmark.corpus[doc_id]
         assert document.image == ImageFile(tree / doc_id)
         assert (document.doc_id, document.metadata) == (doc_id, {"folder": GOOSE})
     assert list(benchmark.qrels.values()) == shown
     assert list(benchmark.pools.values()) == [tuple(each) for each in shown]
-    assert f"{GOOSE}/e.jpg" not in benchmark.corpus
     told = [
         [query.text, query.answers, query.entity, sorted(each.items())]
         for query, each in zip(benchmark.queries.values(), shown, strict=True)
@@ -72,16 +66,14 @@ def test_the_corpus_holds_each_image_of_the_rows_once_in_their_order(
 def test_statistics_agree_with_a_count_of_the_raw_rows(
     guide: Benchmark, guide_folder: Path
 ) -> None:
-    rows = [
-        json.loads(line)
-        for line in (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    table = describe(guide, gold="clue").set_index("statistic")["value"]
-    pairs, clues = sum(len(r["images"]) for r in rows), sum(sum(r["images"].values()) for r in rows)
-    assert table["queries"] == len(rows)
+    lines = (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
+    shown = [json.loads(line)["images"] for line in lines]
+    pairs, clues = sum(map(len, shown)), sum(sum(each.values()) for each in shown)
+    table = describe(guide).set_index("statistic")["value"]
+    assert table["queries"] == len(lines)
     assert table["query-image pairs"] == pairs
-    assert table["unique images"] == len({name for r in rows for name in r["images"]})
-    assert table["clues a query, mean"] == round(clues / len(rows), 2)
+    assert table["unique images"] == len(set().union(*shown))
+    assert table["clues a query, mean"] == round(clues / len(lines), 2)
     assert table["clue share of pairs"] == round(100 * clues / pairs, 2)
 
 
@@ -106,13 +98,7 @@ def test_what_cannot_be_loaded_is_named(
         load_visual_rag(write_annotations({}, {"answer": []}), tree)
     (tmp_path / "bare.jsonl").write_bytes(b"\n\n")
     (tmp_path / "utf16.jsonl").write_bytes(b"\xff\xfe\x00")
-    words = {
-        "bare.jsonl": "no rows",
-        "utf16.jsonl": "utf-8",
-        "none.jsonl": "none.jsonl",
-        "": "dir",
-    }
-    for name, word in words.items():
+    for name, word in (("bare.jsonl", "no rows"), ("utf16.jsonl", "utf-8"), ("none.jsonl", "none")):
         with pytest.raises(VragError, match=word):
             load_visual_rag(tmp_path / name, tmp_path)
 
