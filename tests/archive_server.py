@@ -1,40 +1,49 @@
-"""A web server with one file, which notes what it sent.
-
-It can cut connections, send slowly, stall, know no Range, answer 503, replace the file.
+"""Archives, and a web server with one file that notes what it sent and can cut connections,
+send slowly, stall, know no Range, answer 503, and replace the file.
 """
 
 from __future__ import annotations
 
+import io
 import re
+import tarfile
 import threading
 import time
+from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+Members = Iterable[tuple[str | tarfile.TarInfo, bytes]]
+
+
+def packed(members: Members, mode: str = "w:gz") -> bytes:
+    """A tar of these members; `mode` is that of `tarfile.open`."""
+    file = io.BytesIO()
+    options = {"compresslevel": 1} if mode == "w:gz" else {}
+    with tarfile.open(fileobj=file, mode=mode, **options) as tar:
+        for name, content in members:
+            info = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return file.getvalue()
 
 
 class ArchiveServer:
     """Use in a `with` block; its attributes may be changed at any time."""
 
     def __init__(
-        self,
-        data: bytes,
-        *,
-        ranges: bool = True,
-        cuts: tuple[int, ...] = (),
-        statuses: tuple[int, ...] = (),
-        pause: float = 0.0,
+        self, data: bytes, *, cuts: tuple[int, ...] = (), statuses: tuple[int, ...] = ()
     ) -> None:
         self.data = data
-        self.ranges = ranges
-        self.pause = pause
+        self.ranges = True
+        self.pause = 0.0
         self.stall: int | None = None  # bytes after which nothing is sent, as long as it is set
         self.cuts = list(cuts)  # bytes after which the next connections break
         self.statuses = list(statuses)  # what the next requests get
         self.location = "file:///x?key=SECRET"  # where an answer other than 200 sends one
         self.retry_after = ""  # seconds, in an answer other than 200
-        self.etag: str | None = '"first"'
+        self.etag = '"first"'
         self.replacement: tuple[bytes, str] | None = None  # data and tag after the next cut
         self.sent = 0
-        self.asked: list[str] = []
         self.paths: list[str] = []
         self.agents: set[str] = set()
         self.starts: list[int] = []
@@ -48,9 +57,8 @@ class ArchiveServer:
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/2021/train.tar.gz"
-        threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        ).start()
+        run = {"target": self._http.serve_forever, "kwargs": {"poll_interval": 0.02}}
+        threading.Thread(**run, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -63,29 +71,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         state, asked = self.server_state, self.headers.get("Range", "")
-        state.asked.append(asked)
         state.paths.append(self.path)
         state.agents.add(self.headers.get("User-Agent", ""))
         if "missing" in self.path or state.statuses:
-            return self._answer(
-                404 if "missing" in self.path else state.statuses.pop(0),
-                {
-                    "Content-Length": "0",
-                    "Location": state.location,
-                    "Retry-After": state.retry_after,
-                },
-            )
-        given = (
-            re.fullmatch(r"bytes=(\d+)-(\d*)", asked)
-            if state.ranges and self.headers.get("If-Range", state.etag) == state.etag
-            else None
-        )
+            code = 404 if "missing" in self.path else state.statuses.pop(0)
+            head = {"Location": state.location, "Retry-After": state.retry_after}
+            return self._answer(code, {"Content-Length": "0", **head})
+        whole = not state.ranges or self.headers.get("If-Range", state.etag) != state.etag
+        given = None if whole else re.fullmatch(r"bytes=(\d+)-(\d*)", asked)
         first = int(given[1]) if given else 0
         last = int(given[2]) if given and given[2] else len(state.data) - 1
-        head = {
-            "Content-Length": str(last - first + 1),
-            **({"ETag": state.etag} if state.etag else {}),
-        }
+        head = {"Content-Length": str(last - first + 1), "ETag": state.etag}
         if given:
             head["Content-Range"] = f"bytes {first}-{last}/{len(state.data)}"
         self._answer(206 if given else 200, head)

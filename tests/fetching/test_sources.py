@@ -15,7 +15,7 @@ from typing import Any
 
 import huggingface_hub
 import pytest
-from archive_server import ArchiveServer
+from archive_server import ArchiveServer, packed
 from chart_rows import SENTENCES, write_charts
 from crag_rows import MULTI, picture, session, turn, write_rows
 from mrag_rows import corpus_of, mrag_row, write_mrag_rows
@@ -38,35 +38,33 @@ OTHERS = {"image_corpus/readme.txt": b"no picture", "__MACOSX/._BMW.jpg": b"no p
 
 
 def archive(kind: str, members: dict[str, bytes]) -> bytes:
+    if kind != ".zip":
+        return packed(members.items(), "w:gz" if kind == ".tar.gz" else "w")
     file = io.BytesIO()
-    if kind == ".zip":
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-            for name, data in members.items():
-                packed.writestr(name, data)
-        return file.getvalue()
-    with tarfile.open(fileobj=file, mode="w:gz" if kind == ".tar.gz" else "w") as tar:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as zipped:
         for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
+            zipped.writestr(name, data)
     return file.getvalue()
+
+
+def save(path: Path, data: bytes) -> str:
+    path.write_bytes(data)
+    return str(path)
 
 
 @pytest.mark.parametrize("kind", [".zip", ".tar.gz", ".tar"])
 def test_every_picture_of_an_archive_is_extracted_once_from_a_file_or_a_server(
     kind: str, tmp_path: Path
 ) -> None:
-    packed = archive(kind, {**OTHERS, **PICTURES})
-    (tmp_path / "downloaded").write_bytes(packed)
-    first = fetch_corpus(str(tmp_path / "downloaded"), tmp_path / "a")
+    data = archive(kind, {**OTHERS, **PICTURES})
+    file = save(tmp_path / "downloaded", data)
+    first, again = (fetch_corpus(file, tmp_path / "a") for _ in range(2))
     assert (first.fetched, first.had, first.refused) == (3, 0, [])
-    found = {
-        path.name: path.read_bytes() for path in (tmp_path / "a" / "image_corpus").glob("[!.]*")
-    }
-    assert found == {name.rpartition("/")[2]: data for name, data in PICTURES.items()}
-    again = fetch_corpus(str(tmp_path / "downloaded"), tmp_path / "a")
     assert (again.fetched, again.had) == (0, 3)
-    with ArchiveServer(packed) as server:
+    files = (tmp_path / "a" / "image_corpus").glob("[!.]*")
+    expected = {name.rpartition("/")[2]: content for name, content in PICTURES.items()}
+    assert {path.name: path.read_bytes() for path in files} == expected
+    with ArchiveServer(data) as server:
         assert fetch_corpus(server.url, tmp_path / "b").fetched == 3
 
 
@@ -74,31 +72,25 @@ def test_every_picture_of_an_archive_is_extracted_once_from_a_file_or_a_server(
 def test_an_archive_that_is_cut_off_keeps_what_it_gave_and_a_whole_one_gives_the_rest(
     kind: str, tmp_path: Path
 ) -> None:
-    packed = archive(kind, {f"c/{n}.jpg": bytes([n]) * 40_000 for n in range(20)})
-    (tmp_path / "cut").write_bytes(packed[: len(packed) // 2])
+    data = archive(kind, {f"c/{n}.jpg": bytes([n]) * 40_000 for n in range(20)})
     with pytest.raises(VragError, match="cut off"):
-        fetch_corpus(str(tmp_path / "cut"), tmp_path / "to")
-    (tmp_path / "whole").write_bytes(packed)
-    whole = fetch_corpus(str(tmp_path / "whole"), tmp_path / "to")
+        fetch_corpus(save(tmp_path / "cut", data[: len(data) // 2]), tmp_path / "to")
+    whole = fetch_corpus(save(tmp_path / "whole", data), tmp_path / "to")
     assert whole.had > 0
     assert whole.had + whole.fetched == 20
 
 
 def test_names_that_point_outside_or_come_twice_are_refused_and_named(tmp_path: Path) -> None:
     members = {"../up.jpg": b"a", "c/x.jpg": b"b", "d/x.jpg": b"c", "/root.jpg": b"d"}
-    (tmp_path / "packed").write_bytes(archive(".tar", members))
-    fetched = fetch_corpus(str(tmp_path / "packed"), tmp_path / "to")
+    fetched = fetch_corpus(save(tmp_path / "tar", archive(".tar", members)), tmp_path / "to")
     assert fetched.fetched == 1
     refused = [each.partition(":")[0] for each in fetched.refused]
     assert refused == ["../up.jpg", "d/x.jpg", "/root.jpg"]
     assert not (tmp_path / "up.jpg").exists()
-    for content, words in (
-        (b"<!DOCTYPE html><html>Google Drive can't scan this file", "web page"),
-        (archive(".zip", OTHERS), "no files in it"),
-    ):
-        (tmp_path / "bad").write_bytes(content)
+    page = b"<!DOCTYPE html><html>Google Drive can't scan this file"
+    for content, words in ((page, "web page"), (archive(".zip", OTHERS), "no files in it")):
         with pytest.raises(VragError, match=words):
-            fetch_corpus(str(tmp_path / "bad"), tmp_path / "to")
+            fetch_corpus(save(tmp_path / "bad", content), tmp_path / "to")
 
 
 def test_the_command_extracts_and_matches_the_pictures_at_once(
@@ -108,7 +100,7 @@ def test_the_command_extracts_and_matches_the_pictures_at_once(
     rows = [mrag_row(0), mrag_row(1)]
     corpus = corpus_of(tmp_path / "corpus", rows)
     members = {f"image_corpus/{path.name}": path.read_bytes() for path in corpus.iterdir()}
-    (tmp_path / "corpus.zip").write_bytes(archive(".zip", members))
+    save(tmp_path / "corpus.zip", archive(".zip", members))
     write_mrag_rows(tmp_path / "data", [rows])
     command = ["data", "fetch", "mrag-bench", "--to", ".", "--rows", "", "--corpus", "corpus.zip"]
     result = CliRunner().invoke(app, command)
@@ -118,15 +110,12 @@ def test_the_command_extracts_and_matches_the_pictures_at_once(
     assert list((tmp_path / "runs" / "mrag_bench").glob("*/.read/*.json"))
 
 
-NAMES = ("a.jpg", "missing.jpg")
-
-
 def test_the_command_fetches_crag_mm_and_tells_what_is_missing(tmp_path: Path) -> None:
     with ArchiveServer(picture("red")) as server:
-        urls = [server.url.replace("/2021/train.tar.gz", f"/{name}") for name in NAMES]
-        rows = [session("a"), session("b", url=urls[0]), session("c", url=urls[1])]
+        here, gone = (server.url.replace("train.tar.gz", each) for each in ("a.jpg", "missing.jpg"))
+        rows = [session("a"), session("b", url=here), session("c", url=gone)]
         by_hand = write_rows(tmp_path / "by_hand", rows, shards=2)
-        talk = session("t", turn("x"), turn("y"), url=urls[0])
+        talk = session("t", turn("x"), turn("y"), url=here)
         talks = write_rows(tmp_path / "talks", [talk], names=MULTI)
         with tarfile.open(tmp_path / "talks.tar.gz", "w:gz") as tar:
             tar.add(talks, "deep/talks")
@@ -134,10 +123,9 @@ def test_the_command_fetches_crag_mm_and_tells_what_is_missing(tmp_path: Path) -
         command += f" --multi {tmp_path}/talks.tar.gz --split validation"
         result = CliRunner().invoke(app, command.split())
         assert result.exit_code == 1, result.output
-        assert server.paths.count("/a.jpg") == 1  # both data sets name it
+        assert server.paths.count("/2021/a.jpg") == 1  # both data sets name it
     assert "1 fetched, 1 missing" in result.output
-    single = load_crag_mm(tmp_path / "to" / "single-turn")
-    assert list(single.queries) == ["a", "b"]
+    assert list(load_crag_mm(tmp_path / "to" / "single-turn").queries) == ["a", "b"]
     assert list(load_crag_mm(tmp_path / "to" / "multi-turn").queries) == ["x", "y"]
 
 
@@ -148,20 +136,16 @@ def test_an_archive_of_two_data_sets_a_damaged_one_and_a_web_page_are_refused(
     with tarfile.open(tmp_path / "both.tar", "w") as tar:
         tar.add(rows, "single")
         tar.add(rows, "multi")
-    packed = (tmp_path / "both.tar").read_bytes()
-    (tmp_path / "cut.tar").write_bytes(packed[:1500])
-    (tmp_path / "page.tar").write_bytes(b"<html>")
-    expected = {"both": "holds also ", "cut": "cut off, damaged", "page": "a web page"}
-    for name, words in expected.items():
-        sources = {"single-turn": str(tmp_path / f"{name}.tar"), "multi-turn": ""}
+    both = (tmp_path / "both.tar").read_bytes()
+    expected = {"holds also ": both, "cut off, damaged": both[:1500], "a web page": b"<html>"}
+    for words, content in expected.items():
+        sources = {"single-turn": save(tmp_path / "a.tar", content), "multi-turn": ""}
         with pytest.raises(VragError, match=words):
             fetch_crag_mm(sources, tmp_path / "to", split="validation")
 
 
 TEXTS = "text_corpus.jsonl"
-LINES = "\n".join(json.dumps({"id": name, "text": text}) for name, text in SENTENCES.items())
 PAGES = Source(rows="them/pages", patterns=("queries/train-*.parquet",))
-CHARTS = SOURCES["chart-rag"]
 
 
 @pytest.fixture
@@ -184,31 +168,30 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     return asked
 
 
-def fetch_these(to: Path, sources: dict[str, Source]) -> bool:
-    """Fetch these data sets in place of MRAG-Suite's; returns whether one failed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fetching_sources, "SOURCES", sources)
-        return fetch_suite(to)
-
-
 def test_each_data_set_lands_in_its_folder_and_can_be_loaded_and_none_ends_the_others(
-    hub: list[str | None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    hub: list[str | None],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write_charts(tmp_path / "hub")
     (tmp_path / "hub" / "rows").rename(tmp_path / "hub" / "charts")
-    to = tmp_path / "to"
-    with ArchiveServer(LINES.encode()) as server:
-        charts = replace(CHARTS, rows="them/charts@c419f37", extra=f"{server.url}/{TEXTS}")
+    to, cache = tmp_path / "to", tmp_path / "cache"
+    lines = [json.dumps({"id": name, "text": text}) for name, text in SENTENCES.items()]
+    with ArchiveServer("\n".join(lines).encode()) as server:
+        charts = SOURCES["chart-rag"]
+        charts = replace(charts, rows="them/charts@c419f37", extra=f"{server.url}/{TEXTS}")
         sources = {"gone": replace(PAGES, rows="them/gone"), "pages": PAGES, "chart-rag": charts}
         sources["webqa"] = SOURCES["webqa"]
-        for _ in range(2):
-            assert fetch_these(to, sources)
+        with monkeypatch.context() as patch:
+            patch.setattr(fetching_sources, "SOURCES", sources)
+            for _ in range(2):
+                assert fetch_suite(to)  # whether one failed
         assert len(server.paths) == 1  # the sentences are fetched once
     printed = capsys.readouterr().out
     for words in ("'them/gone'", "hub: 404", "pages: fetched to", "WebQA_train_val.json"):
         assert words in printed
     assert hub == [None, None, "c419f37"] * 2
-    cache = tmp_path / "cache"
     assert len(load_page_benchmark(to / "pages", cache_dir=cache).queries) == 2
     texts = to / "chart-rag" / TEXTS
     assert len(load_chart_mrag(to / "chart-rag", texts, cache_dir=cache).queries) == 3
@@ -216,11 +199,12 @@ def test_each_data_set_lands_in_its_folder_and_can_be_loaded_and_none_ends_the_o
         fetch_suite(to, ["visrag-plots"])
 
 
+@pytest.mark.usefixtures("hub")
+@pytest.mark.parametrize(("name", "code"), [("pages", 0), ("gone", 1)])
 def test_the_command_fails_when_one_failed(
-    hub: list[str | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, code in (("pages", 0), ("gone", 1)):
-        sources = {name: replace(PAGES, rows=f"them/{name}")}
-        monkeypatch.setattr(fetching_sources, "SOURCES", sources)
-        result = CliRunner().invoke(app, ["data", "fetch", "suite", "--to", str(tmp_path / "to")])
-        assert result.exit_code == code, result.output
+    sources = {name: replace(PAGES, rows=f"them/{name}")}
+    monkeypatch.setattr(fetching_sources, "SOURCES", sources)
+    result = CliRunner().invoke(app, ["fetch", "suite", "--to", str(tmp_path / "to")])
+    assert result.exit_code == code, result.output
