@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
@@ -21,18 +21,14 @@ from vrag_kit.building.species import read_species_folders
 NASTY = "Which <script>alert(1)</script> color?"
 
 
-def paint(path: Path, value: int, size: tuple[int, int] = (60, 40)) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.full((size[1], size[0], 3), value, np.uint8)).save(path)
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Two species: 60 images of a goose, which make three pages, and 5 of a swan."""
-    for number in range(60):
-        paint(tmp_path / "images" / "goose" / f"{number:02}.jpg", 4 * number)
-    for number in range(5):
-        paint(tmp_path / "images" / "swan" / f"{number}.jpg", 40 * number)
+    for species, count in (("goose", 60), ("swan", 5)):
+        (tmp_path / "images" / species).mkdir(parents=True)
+        for number in range(count):
+            image = Image.new("L", (60, 40), 4 * number)
+            image.save(tmp_path / "images" / species / f"{number}.jpg")
     return tmp_path / "images"
 
 
@@ -43,21 +39,19 @@ def path(tmp_path: Path) -> Path:
 
 def asked(*rows: tuple[str, str]) -> pd.DataFrame:
     """Questions by (id, folder)."""
-    rows = rows or (("q1", "goose"), ("q2", "swan"), ("q3", "swan"))
     table = pd.DataFrame(rows, columns=["question_id", "folder"])
     about = {"explanation": "seldom seen", "feature": "feet"}
     texts = [f"{name}? {NASTY}" for name in table["question_id"]]
     return table.assign(species=table["folder"], question=texts, **about)
 
 
-SWAN = asked(("q2", "swan"))
+ASKED = asked(("q1", "goose"), ("q2", "swan"), ("q3", "swan"))
 
 
 def opened(
-    root: Path, path: Path, questions: pd.DataFrame | None = None, name: str = "Ada", **more: Any
+    root: Path, path: Path, questions: pd.DataFrame = ASKED, name: str = "Ada", **more: Any
 ) -> AnnotationPanel:
-    table = asked() if questions is None else questions
-    return annotate(table, read_species_folders(root), path, name, **more)
+    return annotate(questions, read_species_folders(root), path, name, **more)
 
 
 def send(panel: AnnotationPanel, kind: str, **more: Any) -> AnnotationPanel:
@@ -108,14 +102,16 @@ def test_the_order_is_shuffled_for_each_annotator_and_a_new_file_moves_no_other(
 ) -> None:
     def order(name: str, **more: Any) -> list[str]:
         panel = opened(root, tmp_path / f"{name}.jsonl", asked(("q1", "goose")), name, **more)
-        pages = (send(panel, "page", page=page).view["tiles"] for page in range(3))
-        return [tile["image"] for page in pages for tile in page]
+        found: list[str] = []
+        for page in range(3):
+            found += [tile["image"] for tile in send(panel, "page", page=page).view["tiles"]]
+        return found
 
     ada = order("Ada")
     assert sorted(ada) == list(read_species_folders(root)[0].images) != ada
     assert order("Ada") == ada != order("Ben")
     assert order("Ada", seed=1) != ada
-    paint(root / "goose" / "new.jpg", 9)
+    copyfile(root / "goose" / "0.jpg", root / "goose" / "new.jpg")
     assert [image for image in order("Ada") if image != "goose/new.jpg"] == ada
 
 
@@ -138,6 +134,9 @@ def test_done_needs_every_page_and_an_answer_if_there_are_clues(root: Path, path
     send(panel, "done", answer="")  # without a clue there is no answer
     assert voted(path, "q2").clues == []
     assert panel.view["progress"].startswith("question 3 of 3, 2 done, 0 skipped")
+    look(panel)
+    send(panel, "skip")
+    assert "not skipped: " in panel.view["message"]  # too few clues
 
 
 def test_an_opened_file_goes_on_where_it_was_left(root: Path, path: Path) -> None:
@@ -149,27 +148,23 @@ def test_an_opened_file_goes_on_where_it_was_left(root: Path, path: Path) -> Non
     tick(panel, 2)
     send(panel, "text", answer="black", suggestion="What of the wings?")
     again = opened(root, path)
-    view = [again.view[name] for name in ("question_id", "page", "clues", "answer", "suggestion")]
-    assert view == ["q1", 1, 1, "black", "What of the wings?"]
+    left = {"question_id": "q1", "page": 1, "clues": 1, "answer": "black"}
+    assert {**left, "suggestion": "What of the wings?"}.items() <= again.view.items()
     assert ticked(send(again, "page", page=0)) == [2]
     look(again, 3)
     assert send(again, "done").view["question_id"] == "q3"  # q2 is done already
 
 
 def test_a_done_question_changes_only_after_it_is_reopened(root: Path, path: Path) -> None:
-    panel = opened(root, path, asked(("q2", "swan"), ("q3", "swan")))
+    panel = opened(root, path, ASKED[1:])
     look(panel)
     send(panel, "done")
     send(panel, "question", place=0)
     before, image = path.read_bytes(), panel.view["tiles"][0]["image"]
-    for message in (
-        {"type": "tick", "image": image, "clue": True},
-        {"type": "text", "answer": "red"},
-        {"type": "skip"},
-        {"type": "done"},
-    ):
-        panel.receive(message)
-        assert "not saved: this question is done already" in panel.view["message"]
+    change = {"image": image, "clue": True, "answer": "red"}
+    for kind in ("tick", "text", "skip", "done"):
+        message = send(panel, kind, **change).view["message"]
+        assert "not saved: this question is done already" in message
     look(panel)
     assert path.read_bytes() == before
     send(panel, "reopen")
@@ -193,18 +188,18 @@ def test_what_cannot_be_saved_is_said_and_the_screen_shows_the_disk(
     assert str(path) in panel.view["message"]
     assert ticked(panel) == [0]
     kept.rename(path)
-    tick(panel, 1)
-    assert (panel.view["message"], ticked(panel)) == ("", [0, 1])
     monkeypatch.setattr("vrag_kit.files.os.fsync", full)
     tick(panel, 2)
     assert panel.view["message"].startswith("not saved: [Errno 28] full")
-    assert ticked(panel) == [0, 1]
+    monkeypatch.undo()
+    tick(panel, 1)
+    assert (panel.view["message"], ticked(panel)) == ("", [0, 1])
 
 
 def test_a_dispute_is_settled_among_its_images_with_a_proposed_answer(
     root: Path, path: Path
 ) -> None:
-    images = ("goose/03.jpg", "goose/07.jpg")
+    images = ("goose/3.jpg", "goose/7.jpg")
     disputes = {"q1": Dispute(images, frozenset(images[1:]), "black | red")}
     panel = opened(root, path, asked(("q1", "goose")), disputes=disputes)
     assert {tile["image"] for tile in panel.view["tiles"]} == set(images)
@@ -214,18 +209,12 @@ def test_a_dispute_is_settled_among_its_images_with_a_proposed_answer(
     assert voted(path).images == {images[0]: 0, images[1]: 1}  # what both ticked stays ticked
 
 
-@pytest.mark.parametrize(
-    ("questions", "tokens"),
-    [
-        (asked().drop(columns="explanation"), "'explanation' | question_id"),
-        (asked().iloc[:0], "no question to annotate"),
-        (asked(("q1", "duck")), "'q1' | folder 'duck' | 2 species folders"),
-    ],
-)
-def test_a_bad_assignment_is_refused(
-    root: Path, path: Path, questions: pd.DataFrame, tokens: str
-) -> None:
-    refused(partial(opened, root, path, questions), *tokens.split(" | "))
+def test_a_bad_assignment_is_refused(root: Path, path: Path) -> None:
+    lacking, none = ASKED.drop(columns="explanation"), ASKED[:0]
+    refused(partial(opened, root, path, lacking), "'explanation'", "question_id")
+    refused(partial(opened, root, path, none), "no question to annotate")
+    duck = partial(opened, root, path, asked(("q1", "duck")))
+    refused(duck, "'q1'", "folder 'duck'", "2 species folders")
     assert not path.exists()
 
 
@@ -260,7 +249,7 @@ def test_a_damaged_image_cannot_be_ticked_and_is_not_counted_as_seen(
     root: Path, path: Path
 ) -> None:
     (root / "swan" / "0.jpg").write_bytes(b"no picture")
-    panel = opened(root, path, SWAN)
+    panel = opened(root, path, ASKED[1:2])
     look(panel)
     problems = {tile["image"]: tile["problem"] for tile in panel.view["tiles"] if tile["problem"]}
     assert list(problems) == ["swan/0.jpg"]

@@ -36,34 +36,26 @@ COLOR = f"What color are the anthers of rescuegrass (scientific name: {BROME})?"
 
 
 def folder(
-    scientific: str = BROME, common: str = "rescuegrass", lineage: tuple[str, ...] = ()
+    scientific: str = BROME, common: str = "rescuegrass", lineage: str = ""
 ) -> SpeciesFolder:
-    name = "_".join([*lineage, *scientific.split()])
-    return SpeciesFolder(Path(), name, scientific, common, lineage, (f"{name}/a.jpg",))
-
-
-def candidates(*changes: dict[str, str]) -> pd.DataFrame:
-    """Rows of the questions' table that go on, changed."""
-    good = {"species": BROME, "question": COLOR, "feature": "color of anthers", "writer": "Ada"}
-    rows = [{**dict.fromkeys(CANDIDATE_COLUMNS, ""), **good, **change} for change in changes]
-    return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS)
+    ranks = tuple(lineage.split())
+    name = "_".join([*ranks, *scientific.split()])
+    return SpeciesFolder(Path(), name, scientific, common, ranks, (f"{name}/a.jpg",))
 
 
 def test_the_template_asks_about_each_part_of_the_most_specific_rank(tmp_path: Path) -> None:
-    lineage = ("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Noctuidae")
+    lineage = "Animalia Arthropoda Insecta Lepidoptera Noctuidae"
     first, _ = write_template_questions(folder("Noctua pronuba", "Large Underwing", lineage))
     assert first == ParsedQuestion(
         "What is the main color of the hindwings of Large Underwing (scientific name: Noctua"
         " pronuba), which are usually covered by the forewings?",
         feature="main color of the hindwings",
     )
-    snake = folder(
-        "Vipera berus", "Adder", ("Animalia", "Chordata", "Reptilia", "Squamata", "Viperidae")
-    )
+    snake = folder("Vipera berus", "Adder", "Animalia Chordata Reptilia Squamata Viperidae")
     assert not any("throat fan" in each.question for each in write_template_questions(snake))
     for rank, parts in PARTS.items():
         table = write_questions(
-            "template", [folder("Genus species", "", (rank,))], {}, Workspace(answers_dir=tmp_path)
+            "template", [folder("Genus species", "", rank)], {}, Workspace(answers_dir=tmp_path)
         )
         assert len(table) == len(parts)
         assert set(table["dropped"]) == {""}
@@ -84,7 +76,7 @@ def test_the_template_asks_about_the_field_guides_organisms_in_the_words_its_mod
     first, second = KINDS[kind].hidden
     spotted = replace(species.hidden[first.name], pattern="spotted")
     species = replace(species, hidden={**species.hidden, first.name: spotted})
-    lineage = KINDS[kind].lineage
+    lineage = " ".join(KINDS[kind].lineage)
     found = write_template_questions(folder(species.scientific_name, species.common_name, lineage))
     expected = [make_question(species, first, "color"), make_question(species, second, "pattern")]
     assert [each.question for each in found] == [each.text for each in expected]
@@ -94,11 +86,6 @@ def said(*questions: tuple[str, str]) -> str:
     """What a server is to say: questions and their features, as JSON."""
     items = [{"question": question, "feature": feature} for question, feature in questions]
     return f"say {json.dumps({'questions': items})}"
-
-
-def by_name(plans: dict[str, list[str]]) -> StrangeServer:
-    """A server that says this of each species, by scientific name."""
-    return StrangeServer({f"Scientific name: {name}": plan for name, plan in plans.items()})
 
 
 def at(server: StrangeServer) -> dict[str, object]:
@@ -112,7 +99,7 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path: Path) -
     first = said((COLOR, "color of anthers"), ("What color are the", ""), (COLOR, "anthers"))
     shape = said(("What shape is the seed of meadow grass?", "shape of seed"))
     named = [folder(), folder("Poa annua", "meadow grass")]
-    with by_name({f"{BROME}\nCommon": [first], "Poa annua": [shape]}) as server:
+    with StrangeServer({f"name: {BROME}\n": [first], "name: Poa annua": [shape]}) as server:
         table = write_questions(at(server), named, pages, Workspace(answers_dir=tmp_path))
         assert table["species"].tolist() == [BROME] * 3 + ["Poa annua"]
         assert table["dropped"].tolist() == ["", "no question mark", "duplicate question", ""]
@@ -132,18 +119,15 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path: Path) -
 # The file that a person edits
 
 
-def never() -> pd.DataFrame:
-    raise AssertionError("the file exists: nobody is asked")
-
-
 def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "questions.csv"
-    made = candidates({}, {"question": "What shape is the seed?", "feature": "shape"})
+    path, asked = tmp_path / "new" / "questions.csv", [COLOR, "What shape is the seed?"]
+    rows = {"species": BROME, "question": asked, "feature": ["color", "shape"], "writer": "Ada"}
+    made = pd.DataFrame({**dict.fromkeys(CANDIDATE_COLUMNS, ""), **rows})
     first = load_or_write_questions(path, lambda: made, [folder()])
     edited = path.read_text(encoding="utf-8").replace("What shape is", "Which shape has")
-    edited = edited.replace('"color of anthers","Ada",""', '"color of anthers","Ada","too easy"')
+    edited = edited.replace('"color","Ada",""', '"color","Ada","too easy"')
     path.write_text(edited, encoding="utf-8")
-    second = load_or_write_questions(path, never, [folder()])
+    second = load_or_write_questions(path, pytest.fail, [folder()])  # nobody is asked
     assert second["dropped"].tolist() == ["too easy", ""]
     assert second["question_id"][0] == first["question_id"][0]
     assert second["question_id"][1] == make_query_id(BROME, "Which shape has the seed?")
@@ -172,19 +156,12 @@ def test_json_is_read_strictly() -> None:
 def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
     tmp_path: Path,
 ) -> None:
-    plans = {
-        "Silent a": ["status 500 down"],
-        "Chatty b": ["say I do not know that species."],
-        "Cut e": ["truncated"],
-    }
-    with by_name(plans) as server:
+    plans = {"Silent a": ["status 500 down"], "Chatty b": ["say Unknown."], "Cut e": ["truncated"]}
+    with StrangeServer({f"name: {name}": plan for name, plan in plans.items()}) as server:
         table = write_questions(
             at(server), [folder(name, "") for name in plans], {}, Workspace(answers_dir=tmp_path)
         )
     assert table["species"].tolist() == list(plans)
     assert set(table["question"]) == {""}
-    assert table["dropped"].str.partition(":")[0].tolist() == [
-        "no answer",
-        "unreadable",
-        "no answer",
-    ]
+    reasons = table["dropped"].str.partition(":")[0].tolist()
+    assert reasons == ["no answer", "unreadable", "no answer"]

@@ -19,10 +19,6 @@ from vrag_kit.config import Workspace
 WEIGHTS = "vrag_kit/synthetic/weights/field-guide-vlm-few"
 
 
-def model_at(server: StrangeServer) -> dict[str, object]:
-    return {"model": f"filter@{server.url}", "timeout": 2.0, "retries": 0, "concurrency": 1}
-
-
 @pytest.fixture
 def goose(tree: Path) -> SpeciesFolder:
     (folder,) = read_species_folders(tree, {"Branta leucopsis": "Barnacle Goose"})
@@ -36,7 +32,8 @@ def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
     table = questions(goose, "feet", "eggs").assign(dropped=["", "asks for eggs"])
     words = {"Feature: feet": ["say Answer: yes", no, "say perhaps", "status 500 down"]}
     with StrangeServer(words) as server:
-        found = detect_feature(model_at(server), table, [goose], Workspace(answers_dir=tmp_path))
+        model = {"model": f"filter@{server.url}", "timeout": 2.0, "retries": 0, "concurrency": 1}
+        found = detect_feature(model, table, [goose], Workspace(answers_dir=tmp_path))
         assert found["doc_id"].tolist() == list(goose.images)
         assert found["visible"].fillna(-1).tolist() == [1.0, 0.0, -1.0, -1.0]
         assert list(found["status"]) == ["ok", "ok", "unreadable", "error"]
@@ -44,7 +41,7 @@ def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
         assert "Barnacle Goose (scientific name: Branta leucopsis)" in text_in(asked[0])
         assert len(images_in(asked[0])) == 1
         assert server.calls("Feature: eggs") == 0  # it was dropped before
-        again = detect_feature(model_at(server), table, [goose], Workspace(answers_dir=tmp_path))
+        again = detect_feature(model, table, [goose], Workspace(answers_dir=tmp_path))
         assert server.calls("Feature: feet") == len(asked)  # all is stored, failures too
     pd.testing.assert_frame_equal(again, found)
     kept, before = coarse_filter(table, found, limit=0.5).itertuples()
@@ -57,7 +54,6 @@ def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
     ("visible", "dropped"),
     [
         ([0, 0, 0, 0], ""),  # people may see what the model did not
-        ([1, 0, 0, 0], ""),  # 25 % is still rare
         ([1, 1, 0, 0, 0, 0, 0], "the estimated clue rate 28.6% is above 25%"),
         ([1, 0, 0, np.nan, 0], ""),  # 1 of 4 judged ones
         ([1, 0, 0, np.nan], ""),  # a third of the judged, but not surely above a quarter of all
