@@ -59,9 +59,7 @@ SECTIONS = st.lists(st.tuples(HEADINGS, TEXTS), min_size=1, max_size=6)
 
 @given(SECTIONS, st.integers(5, 80))
 @settings(max_examples=60, deadline=None)
-def test_chunks_hold_every_kept_sentence_once_in_order_whole_and_within_the_length(
-    sections: list[tuple[str, list[str]]], tokens: int
-) -> None:
+def test_every_sentence_is_in_one_chunk(sections: list[tuple[str, list[str]]], tokens: int) -> None:
     article = Article("M", tuple((heading, " ".join(text)) for heading, text in sections))
     kept = [text for heading, text in sections if heading != "References"]
     found: list[str] = []
@@ -130,9 +128,7 @@ def test_an_encyclopedia_is_read_once_and_again_when_it_changes(
         ("Description", "References "),
     ],
 )
-def test_a_page_is_split_at_wiki_headings_markdown_headings_and_bare_lines(
-    heading: str, last: str
-) -> None:
+def test_a_page_is_split_at_headings_of_any_kind(heading: str, last: str) -> None:
     text = MOTH.replace("== Description ==", heading).replace("== References ==", last)
     article = parse_article("M", text)
     assert article.sections == (
@@ -163,7 +159,7 @@ def test_a_folder_of_files_and_a_saved_data_set_give_the_same_articles(tmp_path:
         read_articles(tmp_path / "other")
 
 
-def test_in_the_knowledge_base_the_chunks_of_the_species_page_are_relevant(
+def test_the_chunks_of_the_species_page_are_relevant(
     guide: Benchmark,
 ) -> None:
     names = sorted({query.entity for query in guide.queries.values()})

@@ -27,7 +27,7 @@ def picture(benchmark: Benchmark, chart: str) -> bytes:
     return image.data()
 
 
-def test_keypoints_are_labels_and_gold_claims_and_ids_tell_hops_and_modality(
+def test_keypoints_are_labels_and_gold_claims(
     tmp_path: Path,
 ) -> None:
     write_charts(tmp_path)
@@ -59,7 +59,7 @@ def test_a_chart_has_the_picture_of_the_row_that_names_it_alone(tmp_path: Path) 
     assert picture(benchmark, "chart_00002_01") == BLUE
 
 
-def test_a_row_with_one_picture_for_two_charts_is_asked_when_others_show_the_missing_one(
+def test_a_row_may_hold_one_of_two_images(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_charts(tmp_path, [ROWS[0], ROWS[2]], one_picture=True)
@@ -72,9 +72,7 @@ def test_a_row_with_one_picture_for_two_charts_is_asked_when_others_show_the_mis
     assert picture(benchmark, "chart_00002_01") == BLUE
 
 
-def test_questions_without_gold_evidence_are_counted_and_those_whose_evidence_is_missing_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_evidence_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bare = chart_row("Single-Point_Text-only_00004", {})
     lost = chart_row("Single-Point_Text-only_00005", {"paragraph_00009_01_01": "?"})
     write_charts(tmp_path, [*ROWS, bare, lost])

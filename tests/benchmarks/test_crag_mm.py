@@ -55,7 +55,7 @@ def write_lines(folder: Path, name: str, *rows: Row) -> Path:
 
 @pytest.mark.parametrize("names", [MULTI, SINGLE, {key: MULTI[key][::-1] for key in MULTI}])
 @pytest.mark.parametrize("revision", ["v0.1.1", "v0.1.2"])
-def test_each_turn_gets_its_labels_and_its_answer_in_any_revision_and_numbering(
+def test_each_turn_gets_its_labels_and_answer(
     tmp_path: Path, revision: str, names: dict[str, list[str]]
 ) -> None:
     rows = [{**each, "answers": each["answers"][::-1]} for each in TALKS]
@@ -78,7 +78,7 @@ def test_each_turn_gets_its_labels_and_its_answer_in_any_revision_and_numbering(
     assert benchmark.fingerprint == plain.fingerprint
 
 
-def test_egocentric_pictures_lie_in_rows_and_others_are_looked_for_by_their_whole_address(
+def test_images_lie_in_rows_or_in_the_cache(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = "https://x.org/moth.png?size=1", "https://x.org/moth.png?size=2"
@@ -149,9 +149,7 @@ def test_what_was_read_is_kept_until_a_shard_changes_or_an_image_is_gone(tmp_pat
     assert load_crag_mm(folder).fingerprint == first.fingerprint
 
 
-def test_sessions_that_the_authors_drop_are_dropped_and_one_has_another_address(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_authors_corrections_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gone = session("04d98259-27af-41b1-a7be-5798fd1b8e95")
     broken = session("695b4b5c-7c65-4f7b-8968-50fe10482a16", answers=gone["answers"])
     folder = write_rows(tmp_path / "rows", [session("a"), gone, broken])

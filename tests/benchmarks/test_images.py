@@ -65,9 +65,7 @@ READERS: dict[str, Callable[[ImageFile], object]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
-def test_it_is_refused_by_file_and_size_wherever_pictures_are_read(
-    large: Path, reader: str
-) -> None:
+def test_it_is_refused_by_file_and_size_wherever_it_is_read(large: Path, reader: str) -> None:
     with pytest.raises(VragError, match=rf"^{large}: .*{SIZES[large.stem]}"):
         READERS[reader](ImageFile(large))
 

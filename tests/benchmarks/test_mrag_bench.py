@@ -32,7 +32,7 @@ def test_rows_come_in_the_order_of_their_ids_though_shards_sort_otherwise(tmp_pa
     assert query.image.open().getpixel((5, 5)) == (17, 7, 17)
 
 
-def test_pictures_are_found_in_the_corpus_by_bytes_or_by_pixels_and_else_kept_apart(
+def test_images_are_found_in_the_corpus_by_bytes_or_by_pixels(
     tmp_path: Path,
 ) -> None:
     rows = [mrag_row(0), mrag_row(1), mrag_row(2)]
@@ -67,9 +67,7 @@ def test_without_a_corpus_the_documents_are_the_images_of_the_rows(tmp_path: Pat
     assert sorted(benchmark.corpus)[0].startswith("row-")
 
 
-def test_what_was_matched_is_remembered_until_a_file_changes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_matches_are_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [mrag_row(0), mrag_row(1)]
     corpus = corpus_of(tmp_path / "corpus", rows)
     folder = write_mrag_rows(tmp_path / "rows", [rows])

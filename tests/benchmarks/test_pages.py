@@ -42,7 +42,7 @@ def write_texts(file: Path, texts: dict[str, str]) -> Path:
     return file
 
 
-def test_a_question_over_pages_is_read_with_its_answer_its_gold_page_and_the_pictures(
+def test_a_question_has_its_answer_and_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     benchmark = load(write_pages(tmp_path / "plots"))
@@ -62,15 +62,13 @@ def test_a_question_over_pages_is_read_with_its_answer_its_gold_page_and_the_pic
 
 
 @given(first=st.text(min_size=1), second=st.text(min_size=1))
-def test_ids_without_white_space_stay_different_and_give_the_names_back(
-    first: str, second: str
-) -> None:
+def test_ids_stay_different_and_give_the_names_back(first: str, second: str) -> None:
     assert len(encode_id(first).split()) <= 1
     assert unquote(encode_id(first)) == first
     assert (encode_id(first) == encode_id(second)) == (first == second)
 
 
-def test_white_space_in_ids_goes_through_a_search_and_its_file_and_a_bare_question_is_named(
+def test_white_space_in_ids_goes_through_a_search_and_its_file(
     tmp_path: Path,
 ) -> None:
     queries = [{"query-id": name, "query": "A moth?", "answer": "x"} for name in ("a b", "bare")]
@@ -108,9 +106,7 @@ def test_an_answer_is_the_text_of_its_option_and_a_list_gives_several(
     assert (query.answers, query.choices) == (right, choices)
 
 
-def test_a_question_whose_answer_is_no_option_is_left_out_and_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_answer_must_be_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     odd = {"query-id": "q3", "query": "Which?", "answer": "E", "options": ["A) red", "B) blue"]}
     rows = [{**QUERIES[0], "options": None}, odd]
     benchmark = load(write_pages(tmp_path / "arxiv", queries=rows, labels=LABELS[:1]))
@@ -139,9 +135,7 @@ def test_questions_that_share_pages_or_a_document_are_one_group(
     assert benchmark.queries["q1"].metadata["hops"] == 2
 
 
-def test_texts_of_pages_come_from_a_sidecar_which_may_lack_some(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_texts_come_from_a_sidecar(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels = [label("q1", "p2", 0)]
     folder = write_pages(tmp_path / "docs", [page("p 1", 1), page("p2", 2)], QUERIES, labels)
     texts = write_texts(tmp_path / "ocr.jsonl", {"p 1": "A moth.", "old": "?"})
@@ -152,7 +146,7 @@ def test_texts_of_pages_come_from_a_sidecar_which_may_lack_some(
     assert load(folder).fingerprint != benchmark.fingerprint
 
 
-def test_files_of_two_revisions_in_one_folder_and_missing_shards_are_refused(
+def test_two_revisions_in_one_folder_and_missing_shards_are_refused(
     tmp_path: Path,
 ) -> None:
     folder = write_pages(tmp_path / "docs")
@@ -202,7 +196,7 @@ def test_vidores_and_mtebs_copies_name_ids_and_questions_differently(tmp_path: P
 @given(
     st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from(range(7)), max_size=3))
 )
-def test_groups_are_connected_components_each_named_by_its_first(
+def test_groups_are_connected_components_named_by_their_first(
     keys: dict[str, list[int]],
 ) -> None:
     """As scipy finds them in the graph of questions and keys."""

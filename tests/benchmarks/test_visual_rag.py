@@ -21,9 +21,7 @@ Write = Callable[..., Path]
 GOOSE = "00001_Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta_leucopsis"
 
 
-def test_query_ids_do_not_move_when_rows_are_added_or_reordered(
-    write_annotations: Write, tree: Path
-) -> None:
+def test_query_ids_stay_when_rows_move(write_annotations: Write, tree: Path) -> None:
     first = {"question": "What color are the feet?"}
     second = {"question": "What color is the bill?"}
     alone = load_visual_rag(write_annotations(first), tree)
@@ -42,9 +40,7 @@ def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide: Bench
         guide.subset([first, "nonsense"])
 
 
-def test_the_corpus_holds_each_image_of_the_rows_once_in_their_order(
-    write_annotations: Write, tree: Path
-) -> None:
+def test_the_corpus_holds_each_image_once_in_order(write_annotations: Write, tree: Path) -> None:
     shown, rows = [], []
     for number, names in enumerate(("ca", "abd", "ad")):
         shown.append({f"{GOOSE}/{name}.jpg": int(name == "a") for name in names})
@@ -63,9 +59,7 @@ def test_the_corpus_holds_each_image_of_the_rows_once_in_their_order(
     assert benchmark.fingerprint == hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
-def test_statistics_agree_with_a_count_of_the_raw_rows(
-    guide: Benchmark, guide_folder: Path
-) -> None:
+def test_statistics_agree_with_a_count_of_the_rows(guide: Benchmark, guide_folder: Path) -> None:
     lines = (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
     shown = [json.loads(line)["images"] for line in lines]
     pairs, clues = sum(map(len, shown)), sum(sum(each.values()) for each in shown)
@@ -91,9 +85,7 @@ def test_a_row_becomes_one_query_with_its_images_as_candidates(
     assert benchmark.relevant(query.query_id) == (f"{GOOSE}/a.jpg",)
 
 
-def test_what_cannot_be_loaded_is_named(
-    write_annotations: Write, tree: Path, tmp_path: Path
-) -> None:
+def test_a_file_that_is_bad_is_named(write_annotations: Write, tree: Path, tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"annotations\.jsonl.*line 2"):
         load_visual_rag(write_annotations({}, {"answer": []}), tree)
     (tmp_path / "bare.jsonl").write_bytes(b"\n\n")

@@ -89,7 +89,7 @@ def texts(benchmark: Benchmark) -> dict[str, str | None]:
     return {doc_id: document.text for doc_id, document in benchmark.corpus.items()}
 
 
-def test_text_questions_are_asked_of_their_snippets_alone_or_of_the_images_named_too(
+def test_text_questions_are_asked_of_snippets_or_of_images_too(
     write: Write,
 ) -> None:
     annotations, images = write({"a1": question(), "b2": text_question()})
@@ -117,7 +117,7 @@ def test_a_snippet_without_an_id_or_with_anothers_gets_one_of_its_question(write
     assert benchmark.corpus["b2_txt_neg_0"].text == "Fact 3."
 
 
-def test_a_question_becomes_a_query_over_the_whole_corpus_with_its_positives_as_relevant(
+def test_a_question_becomes_a_query_over_the_whole_corpus(
     write: Write,
 ) -> None:
     bare = question()
@@ -178,9 +178,7 @@ def test_every_image_is_that_of_its_own_line(write: Write) -> None:
         ({"a1": question(img_posFacts=[fact(4)])}, "30000004.*4 lines"),
     ],
 )
-def test_what_is_wrong_in_the_annotations_is_named_by_question_and_key(
-    write: Write, content: object, words: str
-) -> None:
+def test_bad_rows_are_named_by_question_and_key(write: Write, content: object, words: str) -> None:
     with pytest.raises(VragError, match=f"WebQA_train_val.json.*{words}"):
         load_webqa(*write(content))
 
@@ -215,9 +213,7 @@ def test_a_missing_or_broken_file_is_named(write: Write) -> None:
         (b"30000002\t", "no known format"),
     ],
 )
-def test_a_broken_line_is_an_error_that_names_file_and_image(
-    write: Write, line: bytes, words: str
-) -> None:
+def test_a_broken_line_is_named_by_file_and_image(write: Write, line: bytes, words: str) -> None:
     annotations, images = write()
     image = picture(load_webqa(annotations, images), "30000002")
     content = images.read_bytes()
@@ -227,7 +223,7 @@ def test_a_broken_line_is_an_error_that_names_file_and_image(
         image.open()
 
 
-def test_the_fingerprint_changes_with_a_label_or_a_caption_and_not_with_the_folder(
+def test_the_fingerprint_changes_with_a_label_or_a_caption(
     write: Write,
 ) -> None:
     before = load_webqa(*write())

@@ -97,9 +97,7 @@ def test_every_tick_is_on_disk_at_once_and_can_be_taken_back(root: Path, path: P
     assert path.read_bytes() == before  # what is said twice is written once
 
 
-def test_the_order_is_shuffled_for_each_annotator_and_a_new_file_moves_no_other(
-    root: Path, tmp_path: Path
-) -> None:
+def test_the_order_is_each_annotators_and_stays(root: Path, tmp_path: Path) -> None:
     def order(name: str, **more: Any) -> list[str]:
         panel = opened(root, tmp_path / f"{name}.jsonl", asked(("q1", "goose")), name, **more)
         found: list[str] = []
@@ -173,9 +171,7 @@ def test_a_done_question_changes_only_after_it_is_reopened(root: Path, path: Pat
     assert len(voted(path, "q2").clues) == 1
 
 
-def test_what_cannot_be_saved_is_said_and_the_screen_shows_the_disk(
-    root: Path, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_screen_shows_the_disk(root: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "full")
 
@@ -196,9 +192,7 @@ def test_what_cannot_be_saved_is_said_and_the_screen_shows_the_disk(
     assert (panel.view["message"], ticked(panel)) == ("", [0, 1])
 
 
-def test_a_dispute_is_settled_among_its_images_with_a_proposed_answer(
-    root: Path, path: Path
-) -> None:
+def test_a_dispute_is_settled_among_its_images(root: Path, path: Path) -> None:
     images = ("goose/3.jpg", "goose/7.jpg")
     disputes = {"q1": Dispute(images, frozenset(images[1:]), "black | red")}
     panel = opened(root, path, asked(("q1", "goose")), disputes=disputes)
@@ -218,9 +212,7 @@ def test_a_bad_assignment_is_refused(root: Path, path: Path) -> None:
     assert not path.exists()
 
 
-def test_the_page_to_read_without_a_kernel_is_escaped_and_shows_the_first_clues(
-    root: Path, path: Path
-) -> None:
+def test_the_page_without_a_kernel_is_escaped(root: Path, path: Path) -> None:
     panel = opened(root, path)
     look(panel)
     tick(panel, 1, 2, 3)
@@ -245,9 +237,7 @@ def test_skip_needs_more_than_9_clues_in_the_first_27_images(root: Path, path: P
     assert (voted(path).status, len(voted(path).clues)) == ("skipped", 15)
 
 
-def test_a_damaged_image_cannot_be_ticked_and_is_not_counted_as_seen(
-    root: Path, path: Path
-) -> None:
+def test_a_damaged_image_can_be_neither_ticked_nor_seen(root: Path, path: Path) -> None:
     (root / "swan" / "0.jpg").write_bytes(b"no picture")
     panel = opened(root, path, ASKED[1:2])
     look(panel)
@@ -260,9 +250,7 @@ def test_a_damaged_image_cannot_be_ticked_and_is_not_counted_as_seen(
     assert (len(vote.images), vote.unreadable) == (4, ["swan/0.jpg"])
 
 
-def test_images_of_the_page_go_by_messages_and_no_other_file_is_sent(
-    root: Path, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_other_file_is_sent(root: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     panel, sent = opened(root, path), list[str]()
     monkeypatch.setattr(panel, "send", lambda content, buffers: sent.append(content["image"]))
     send(panel, "thumbnails")

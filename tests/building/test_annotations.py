@@ -43,7 +43,7 @@ def test_a_kill_loses_nothing_that_was_saved(tmp_path: Path) -> None:
         assert len(read_votes(path).votes) - saved.value in (0, 1)
 
 
-def test_files_of_another_annotator_and_such_that_cannot_be_read_or_written_are_refused(
+def test_a_file_that_is_another_annotators_or_bad_is_refused(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "new" / "ada.jsonl"
@@ -56,9 +56,7 @@ def test_files_of_another_annotator_and_such_that_cannot_be_read_or_written_are_
     assert path.read_text(encoding="utf-8") == "Dear diary"
 
 
-def test_votes_that_cannot_be_saved_change_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_save_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "full")
 

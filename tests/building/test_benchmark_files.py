@@ -53,7 +53,7 @@ def test_the_ticks_that_the_readme_shows_make_a_benchmark(tmp_path: Path) -> Non
     assert len(benchmark.candidates(query.query_id) or ()) == 4
 
 
-def test_the_parameter_file_gives_each_notebook_the_data_or_a_reason_why_not(
+def test_a_notebook_has_data_or_a_reason(
     tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, title = decisions(tmp_path, tree), "Geese: wild & <tame>"
@@ -73,9 +73,7 @@ def test_the_parameter_file_gives_each_notebook_the_data_or_a_reason_why_not(
     assert others["07_easy_negatives"] == "there is one species alone"
 
 
-def test_nothing_is_written_where_no_question_is_kept_or_another_benchmark_lies(
-    tmp_path: Path, tree: Path
-) -> None:
+def test_nothing_is_written_over_another_benchmark(tmp_path: Path, tree: Path) -> None:
     kept = decisions(tmp_path, tree)
     before = write_benchmark(tmp_path / "mine", kept, tree, "Geese").read_bytes()
     votes = Votes(tmp_path, *read_species_folders(tree))
@@ -88,9 +86,7 @@ def test_nothing_is_written_where_no_question_is_kept_or_another_benchmark_lies(
     assert (tmp_path / "mine" / "annotations.jsonl").read_bytes() == before
 
 
-def test_models_that_somebody_named_stay_when_the_file_is_written_again(
-    tmp_path: Path, tree: Path
-) -> None:
+def test_named_models_stay_when_the_file_is_written_again(tmp_path: Path, tree: Path) -> None:
     write = partial(write_benchmark, tmp_path / "mine", decisions(tmp_path, tree), tree, "Geese")
     parameters = write().with_name("mine.yaml")
     values = yaml.safe_load(parameters.read_text(encoding="utf-8"))

@@ -102,9 +102,7 @@ def test_disputed_images_come_first_with_who_says_what_and_all_answers(votes: Vo
     assert [each.answer for each in found.values()] == ["black | grey", "black | brown"]
 
 
-def test_a_disputed_question_waits_until_the_adjudicator_has_finished_it(
-    votes: Votes, decided: Decided
-) -> None:
+def test_a_disputed_question_waits_for_the_adjudicator(votes: Votes, decided: Decided) -> None:
     votes("anna", "q", "ac", "black")
     votes("ben", "q", "c", "grey")
     waiting = decided("anna", "ben")
@@ -122,9 +120,7 @@ def test_a_disputed_question_waits_until_the_adjudicator_has_finished_it(
         assert decision.reason == "annotators differ on 1 images that are not ruled on"
 
 
-def test_without_a_dispute_all_answers_are_accepted_and_no_ruling_is_needed(
-    votes: Votes, decided: Decided
-) -> None:
+def test_without_a_dispute_all_answers_are_accepted(votes: Votes, decided: Decided) -> None:
     votes("anna", "q", "a", "black | grey")
     votes("ben", "q", "a", "Grey|black", shown="abc")
     decision = decided("anna", "ben", limit=0.5)
@@ -134,9 +130,7 @@ def test_without_a_dispute_all_answers_are_accepted_and_no_ruling_is_needed(
     assert decision.clue_rate == pytest.approx(1 / 3)
 
 
-def test_votes_on_other_questions_and_on_removed_images_are_left_out(
-    votes: Votes, tmp_path: Path, tree: Path
-) -> None:
+def test_votes_on_what_is_gone_are_left_out(votes: Votes, tmp_path: Path, tree: Path) -> None:
     votes("anna", "q", "ab", "black", shown="abc")
     votes("anna", "reworded", "a", "black")
     next(tree.rglob("b.jpg")).unlink()
@@ -146,9 +140,7 @@ def test_votes_on_other_questions_and_on_removed_images_are_left_out(
     assert list(found.votes["q"].images.values()) == [1, 0]
 
 
-def test_files_of_other_questions_of_one_name_or_without_a_tick_are_refused(
-    votes: Votes, tmp_path: Path, tree: Path
-) -> None:
+def test_files_of_other_questions_are_refused(votes: Votes, tmp_path: Path, tree: Path) -> None:
     votes("me", "other", "a", "black")
     log, second = tmp_path / "me.jsonl", tmp_path / "second" / "me.jsonl"
     second.parent.mkdir()

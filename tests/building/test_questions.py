@@ -68,7 +68,7 @@ def test_the_template_asks_about_each_part_of_the_most_specific_rank(tmp_path: P
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_template_asks_about_the_field_guides_organisms_in_the_words_its_models_know(
+def test_the_template_asks_in_the_words_of_the_field_guide(
     kind: str,
 ) -> None:
     parts = tuple(part.name for part in KINDS[kind].hidden)
@@ -153,7 +153,7 @@ def test_json_is_read_strictly() -> None:
         assert read_questions_json(words) == []
 
 
-def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
+def test_a_failed_call_is_a_row_with_its_reason(
     tmp_path: Path,
 ) -> None:
     plans = {"Silent a": ["status 500 down"], "Chatty b": ["say Unknown."], "Cut e": ["truncated"]}

@@ -26,12 +26,9 @@ def page(*sections: tuple[str, str]) -> Page:
 
 
 def test_the_share_is_that_of_the_opening_and_the_description_in_the_whole_page() -> None:
-    text = (
-        "A grass.\n\n== Appearance ==\nIt has loose panicles.\n\n=== Spikelets ===\nThey are flat."
-    )
-    grass = parse_article(
-        "Bromus", f"{text}\n\n== Uses ==\nIt is sown.\n\n== References ==\nA flora."
-    )
+    lines = ["A grass.", "== Appearance ==\nIt has loose panicles.", "=== Spikelets ===\nAll flat."]
+    lines += ["== Uses ==\nIt is sown.", "== References ==\nA flora."]
+    grass = parse_article("Bromus", "\n\n".join(lines))
     # opening 8 characters, Appearance 22; the page: these, three more texts (9 + 11 + 8),
     # four headings (10 + 9 + 4 + 10), and 8 breaks between
     whole = 8 + 22 + 9 + 11 + 8 + 10 + 9 + 4 + 10 + 8
@@ -42,9 +39,7 @@ def test_the_share_is_that_of_the_opening_and_the_description_in_the_whole_page(
 @pytest.mark.parametrize(
     ("share", "chosen"), [(0.49, True), (0.5, True), (0.51, False), (1.0, False)]
 )
-def test_a_species_is_chosen_up_to_the_limit_and_the_reason_is_given(
-    share: float, chosen: bool
-) -> None:
+def test_a_species_is_chosen_up_to_the_limit_with_its_reason(share: float, chosen: bool) -> None:
     shown = round(1000 * share)
     # the heading and two breaks are three characters
     more = (("R", "x" * (1000 - shown - 3)),) if share < 1 else ()

@@ -25,9 +25,7 @@ def goose(tree: Path) -> SpeciesFolder:
     return folder
 
 
-def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
-    goose: SpeciesFolder, tmp_path: Path
-) -> None:
+def test_every_image_is_asked_about_once(goose: SpeciesFolder, tmp_path: Path) -> None:
     no = "say I see them.\nAnswer: **No**, they are hidden"
     table = questions(goose, "feet", "eggs").assign(dropped=["", "asks for eggs"])
     words = {"Feature: feet": ["say Answer: yes", no, "say perhaps", "status 500 down"]}
@@ -61,9 +59,7 @@ def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
         ([np.nan, np.nan], "no image could be judged: timeout"),
     ],
 )
-def test_what_more_than_a_quarter_of_the_judged_images_show_is_dropped(
-    visible: list[float], dropped: str
-) -> None:
+def test_what_a_quarter_of_the_images_show_is_dropped(visible: list[float], dropped: str) -> None:
     status = ["timeout" if np.isnan(value) else "ok" for value in visible]
     rows = {"doc_id": [f"d{n}" for n in range(len(visible))], "visible": np.array(visible, float)}
     presence = pd.DataFrame({**rows, "status": status}).assign(question_id="q0", detail="")
@@ -74,9 +70,7 @@ def test_what_more_than_a_quarter_of_the_judged_images_show_is_dropped(
     assert table["n_judged"][1] + table["n_unjudged"][1] == len(visible)
 
 
-def test_an_unknown_prompt_and_an_unknown_folder_are_refused(
-    goose: SpeciesFolder, tmp_path: Path
-) -> None:
+def test_an_unknown_prompt_or_folder_is_refused(goose: SpeciesFolder, tmp_path: Path) -> None:
     asked = questions(goose, "feet")
     detect = partial(detect_feature, WEIGHTS, asked, [goose], tmp_path)
     refused(partial(detect, prompt="yes"), "'yes'", "'yes_no', 'question'")

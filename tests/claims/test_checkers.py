@@ -69,9 +69,7 @@ def labels(checker: ClaimChecker, claims: tuple[str, ...], item: Document) -> li
     return list(found)
 
 
-def test_a_checker_is_asked_about_five_claims_at_most_and_only_once(
-    server: StrangeServer, tmp_path: Path
-) -> None:
+def test_a_checker_is_asked_about_five_claims_once(server: StrangeServer, tmp_path: Path) -> None:
     for _ in range(2):
         checker = load_checker(at(server), Workspace(answers_dir=tmp_path))
         assert labels(checker, SIX, MOTH) == [E, N, N, N, C, C]
@@ -86,9 +84,7 @@ def test_a_checker_is_asked_about_five_claims_at_most_and_only_once(
     assert asked(server)[0]["temperature"] == 0
 
 
-def test_pictures_are_judged_by_their_pixels_with_the_caption_that_was_shown(
-    server: StrangeServer, tmp_path: Path
-) -> None:
+def test_images_are_judged_with_their_captions(server: StrangeServer, tmp_path: Path) -> None:
     Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
     item = Document(doc_id="a", image=ImageFile(tmp_path / "a.png"), text="A moth.")
     checker = load_checker(at(server), Workspace(answers_dir=tmp_path))
@@ -99,7 +95,7 @@ def test_pictures_are_judged_by_their_pixels_with_the_caption_that_was_shown(
     assert "A moth." in text_in(request)
 
 
-def test_labels_that_cannot_be_read_are_asked_for_once_more_and_are_never_neutral(
+def test_unparsed_labels_are_never_neutral(
     server: StrangeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checker = load_checker(at(server), Workspace(answers_dir=tmp_path))
@@ -110,9 +106,7 @@ def test_labels_that_cannot_be_read_are_asked_for_once_more_and_are_never_neutra
     assert "1 could not be read and were asked for once more, 1 of them remain" in out
 
 
-def test_an_extractor_gives_each_fact_once_and_none_for_a_refusal(
-    server: StrangeServer, tmp_path: Path
-) -> None:
+def test_an_extractor_gives_each_fact_once(server: StrangeServer, tmp_path: Path) -> None:
     said = [
         AnswerText(query_id="q", question="What eats it?", words="Owls,\nand bats."),
         AnswerText(query_id="r", question="Who knows?", words="I cannot tell."),
@@ -126,17 +120,13 @@ def test_an_extractor_gives_each_fact_once_and_none_for_a_refusal(
 
 
 @pytest.mark.parametrize("answerer", ["eyes", "eyes@openai", {"model": "eyes", "name": "other"}])
-def test_who_answered_does_not_check_by_the_same_eyes(
-    server: StrangeServer, tmp_path: Path, answerer: object
-) -> None:
+def test_no_model_checks_itself(server: StrangeServer, tmp_path: Path, answerer: object) -> None:
     with pytest.raises(VragError, match=r"checker 'eyes@http.* it is an answerer too"):
         load_checker(at(server), Workspace(answers_dir=tmp_path), answerers=["another", answerer])
     forbid_self_check("eyes-72b", ["eyes"])
 
 
-def test_an_extractor_of_ones_own_that_names_no_claims_is_stopped_after_three_batches(
-    mine: Write, tmp_path: Path
-) -> None:
+def test_a_custom_extractor_of_no_claims_is_stopped(mine: Write, tmp_path: Path) -> None:
     mine("""
 asked = []
 class Chatty:
@@ -168,8 +158,6 @@ class Chatty:
         (parse_claims, "NONE\nA moth.", "beside"),
     ],
 )
-def test_labels_and_claims_in_any_other_form_are_unreadable(
-    parse: Callable[[str], object], raw: str, reason: str
-) -> None:
+def test_other_forms_are_unparsed(parse: Callable[[str], object], raw: str, reason: str) -> None:
     with pytest.raises(UnparsedError, match=reason):
         parse(raw)

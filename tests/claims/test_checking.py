@@ -82,7 +82,7 @@ def test_an_answer_becomes_a_sheet_of_verdicts(world: Benchmark) -> None:
     assert list(found[["n_claims", "n_unparsed", "no_sheet"]].iloc[0]) == [2, 0, ""]
 
 
-def test_a_silent_answer_recalls_nothing_and_a_failed_call_has_no_sheet(
+def test_an_empty_answer_has_no_claims(
     world: Benchmark, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown = ("t_blue",)
@@ -107,7 +107,7 @@ def test_a_silent_answer_recalls_nothing_and_a_failed_call_has_no_sheet(
         (("z", "red", ()), "'z'"),
     ],
 )
-def test_evidence_that_is_missing_is_named(
+def test_missing_evidence_is_named(
     world: Benchmark, rows: tuple[str, str, tuple[str, ...]], words: str
 ) -> None:
     with pytest.raises(VragError, match=words):

@@ -166,9 +166,7 @@ def test_no_picture_outside_the_files_folder_is_read_or_sent(tmp_path: Path, ima
         assert not server.requests  # nothing is asked in vain
 
 
-def test_a_file_comes_out_unchanged_but_for_what_is_added(
-    document: dict[str, Any], tmp_path: Path
-) -> None:
+def test_metrics_are_added_and_nothing_changed(document: dict[str, Any], tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     done = vrag(write(tmp_path, document), "--to", out)
     assert "note: 1 results have verdicts missing" in done.stderr

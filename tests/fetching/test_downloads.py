@@ -52,7 +52,7 @@ def test_every_image_is_fetched_once_and_listed_with_its_size(tmp_path: Path) ->
     assert {name: (tmp_path / name).read_bytes() for name in wanted} == dict.fromkeys(wanted, MOTH)
 
 
-def test_what_cannot_be_fetched_is_listed_with_its_reason_and_tried_by_the_next_run(
+def test_what_fails_is_listed_and_tried_by_the_next_run(
     tmp_path: Path,
 ) -> None:
     with ArchiveServer(MOTH, cuts=(100,), statuses=(429, 503)) as server:
@@ -72,9 +72,7 @@ def test_what_cannot_be_fetched_is_listed_with_its_reason_and_tried_by_the_next_
     assert not (tmp_path / "missing.txt").exists()
 
 
-def test_after_many_failures_in_a_row_the_rest_is_left_for_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_failures_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloads, "MAX_FAILURES", 2)
     with ArchiveServer(MOTH, statuses=(503,) * 100) as server:
         fetched = fetch_by_url(addresses(server, *"abcde"), tmp_path)

@@ -79,9 +79,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resumable_tar, "SPAN_BYTES", 1 << 20)
 
 
-def test_a_local_archive_gives_exactly_the_images_that_annotations_name(
-    world: World, archive: Path, tmp_path: Path
-) -> None:
+def test_a_local_archive_gives_what_is_named(world: World, archive: Path, tmp_path: Path) -> None:
     row = {"question": "Q?", "answer": ["black"], "sn": "Branta x"}
     row["images"] = dict.fromkeys(world.wanted, 1)
     (tmp_path / "rows.jsonl").write_text(json.dumps(row))
@@ -100,7 +98,7 @@ def test_a_local_archive_gives_exactly_the_images_that_annotations_name(
 
 
 @pytest.mark.parametrize("cuts", [(), (300_000, 0, 1, 500_000, 0, 0, 900_000)])
-def test_an_archive_on_a_server_is_read_once_however_often_the_connection_breaks(
+def test_an_archive_is_read_once_through_breaks(
     world: World, server: ArchiveServer, tmp_path: Path, cuts: tuple[int, ...]
 ) -> None:
     server.cuts = list(cuts)
@@ -111,7 +109,7 @@ def test_an_archive_on_a_server_is_read_once_however_often_the_connection_breaks
     world.check(tmp_path)
 
 
-def test_reading_stops_when_the_last_image_is_found(
+def test_reading_stops_at_the_last_image(
     world: World, server: ArchiveServer, tmp_path: Path
 ) -> None:
     server.pause = 0.002
@@ -120,15 +118,13 @@ def test_reading_stops_when_the_last_image_is_found(
     assert server.sent < len(world.data)
 
 
-def test_a_server_that_sends_no_parts_is_refused_when_a_part_is_needed(
-    world: World, server: ArchiveServer, tmp_path: Path
-) -> None:
+def test_a_server_without_ranges_fails(world: World, server: ArchiveServer, tmp_path: Path) -> None:
     server.cuts, server.ranges = [1_000_000], False
     with pytest.raises(VragError, match="no Range support"):
         fetch_images(world.wanted, server.url, tmp_path)
 
 
-def test_an_archive_that_is_replaced_while_it_is_read_is_an_error_and_no_mixture(
+def test_a_replaced_archive_is_an_error(
     world: World, server: ArchiveServer, tmp_path: Path
 ) -> None:
     other = packed((f"train/{name}", data[::-1]) for name, data in world.images.items())
@@ -140,7 +136,7 @@ def test_an_archive_that_is_replaced_while_it_is_read_is_an_error_and_no_mixture
         assert path.read_bytes() == world.images[path.relative_to(tmp_path).as_posix()]
 
 
-def test_a_remote_file_reads_like_a_local_one_whatever_the_order(
+def test_a_remote_file_reads_like_a_local_one_in_any_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http, "WINDOW_BYTES", 1000)
@@ -161,7 +157,7 @@ def test_a_remote_file_reads_like_a_local_one_whatever_the_order(
 
 
 @pytest.mark.parametrize("change", ["archive", "wanted", "image", "note"])
-def test_a_run_does_not_go_on_where_it_would_miss_images(
+def test_no_image_is_missed(
     world: World, server: ArchiveServer, tmp_path: Path, change: str
 ) -> None:
     server.cuts = [len(world.data) * 2 // 3, 0, 0, 0]
@@ -183,9 +179,7 @@ def test_a_run_does_not_go_on_where_it_would_miss_images(
     after.check(tmp_path)
 
 
-def test_runs_that_start_together_wait_for_one_another(
-    world: World, archive: Path, tmp_path: Path
-) -> None:
+def test_runs_wait_for_one_another(world: World, archive: Path, tmp_path: Path) -> None:
     def run(_: int) -> int:
         return fetch_images(world.wanted, archive, tmp_path / "out").fetched
 
@@ -194,9 +188,7 @@ def test_runs_that_start_together_wait_for_one_another(
     world.check(tmp_path / "out")
 
 
-def test_what_an_archive_lacks_or_has_damaged_is_listed_and_it_is_not_read_twice(
-    world: World, server: ArchiveServer, tmp_path: Path
-) -> None:
+def test_what_is_missing_is_listed(world: World, server: ArchiveServer, tmp_path: Path) -> None:
     absent, damaged = world.wanted[:25], world.wanted[30]
     content = {**world.images, damaged: world.images[damaged][:700]}
     server.data = packed((name, data) for name, data in content.items() if name not in absent)
@@ -216,9 +208,7 @@ def test_what_an_archive_lacks_or_has_damaged_is_listed_and_it_is_not_read_twice
     world.check(tmp_path)
 
 
-def test_a_tar_that_was_cut_off_before_it_was_compressed_is_an_error(
-    world: World, tmp_path: Path
-) -> None:
+def test_a_tar_cut_off_before_compression_is_an_error(world: World, tmp_path: Path) -> None:
     """Its gzip is whole, and its last member too: only the end mark of the tar is missing."""
     path, data = tmp_path / "train.tar.gz", gzip.decompress(world.data)
     with tarfile.open(fileobj=io.BytesIO(data)) as tar:
@@ -228,9 +218,7 @@ def test_a_tar_that_was_cut_off_before_it_was_compressed_is_an_error(
         fetch_images([last.name.removeprefix("2021/train/")], path, tmp_path / "out")
 
 
-def test_a_damaged_archive_is_an_error_and_what_it_gave_stays(
-    world: World, archive: Path, tmp_path: Path
-) -> None:
+def test_a_damaged_archive_is_an_error(world: World, archive: Path, tmp_path: Path) -> None:
     changed = bytearray(world.data)
     changed[1_500_000:1_550_000] = b"x" * 50_000
     for data in (changed, world.data[: len(world.data) // 2]):
@@ -242,7 +230,7 @@ def test_a_damaged_archive_is_an_error_and_what_it_gave_stays(
     world.check(tmp_path / "out")
 
 
-def test_a_busy_server_is_asked_again_when_it_says_and_given_up_if_it_stays_so(
+def test_a_busy_server_is_asked_again(
     server: ArchiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: list[float] = []
@@ -258,9 +246,7 @@ def test_a_busy_server_is_asked_again_when_it_says_and_given_up_if_it_stays_so(
 
 
 @pytest.mark.slow
-def test_after_a_kill_the_next_process_does_not_read_the_beginning_again(
-    world: World, server: ArchiveServer, tmp_path: Path
-) -> None:
+def test_a_kill_loses_no_progress(world: World, server: ArchiveServer, tmp_path: Path) -> None:
     server.stall = int(0.75 * len(world.data))
     code = "import json, sys\nfrom vrag_kit.fetching import extract, resumable_tar\n"
     code += "resumable_tar.SPAN_BYTES = 1 << 19\n"
@@ -283,7 +269,7 @@ def test_after_a_kill_the_next_process_does_not_read_the_beginning_again(
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_an_interruption_and_a_full_disk_pass_through_and_the_next_run_goes_on(
+def test_a_stopped_run_goes_on(
     world: World, archive: Path, tmp_path: Path, stop: BaseException
 ) -> None:
     replace = os.replace
@@ -308,7 +294,7 @@ def special(name: str, kind: bytes, target: str = "") -> tuple[tarfile.TarInfo, 
     return info, b""
 
 
-def test_members_that_lead_outside_or_are_no_images_are_refused_and_named(
+def test_hostile_members_are_refused_and_named(
     world: World, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(extract, "LARGEST_IMAGE", 1_000_000)
@@ -342,7 +328,7 @@ def test_members_that_lead_outside_or_are_no_images_are_refused_and_named(
     assert secret.read_bytes() == b"secret"
 
 
-def test_a_key_in_an_address_that_works_is_neither_shown_nor_stored(
+def test_a_key_in_an_address_is_neither_shown_nor_stored(
     world: World,
     server: ArchiveServer,
     tmp_path: Path,
@@ -370,7 +356,7 @@ def test_a_key_in_an_address_that_works_is_neither_shown_nor_stored(
         ("{server}?key=SECRET", "refuses"),
     ],
 )
-def test_an_address_that_cannot_be_used_is_refused_without_repeating_its_keys(
+def test_no_refusal_repeats_a_key(
     server: ArchiveServer, tmp_path: Path, address: str, found: str
 ) -> None:
     server.statuses = [302]
@@ -379,9 +365,7 @@ def test_an_address_that_cannot_be_used_is_refused_without_repeating_its_keys(
     assert "SECRET" not in str(caught.value)
 
 
-def test_names_and_places_that_cannot_be_read_or_written_are_named(
-    world: World, archive: Path, tmp_path: Path
-) -> None:
+def test_bad_names_and_places_are_refused(world: World, archive: Path, tmp_path: Path) -> None:
     for name in ("../a.jpg", "a.jpg", "a/b/c.jpg", "a/\n.jpg"):
         with pytest.raises(VragError, match="<folder>/<file>"):
             fetch_images([name], archive, tmp_path / "out")

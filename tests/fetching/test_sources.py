@@ -53,9 +53,7 @@ def save(path: Path, data: bytes) -> str:
 
 
 @pytest.mark.parametrize("kind", [".zip", ".tar.gz", ".tar"])
-def test_every_picture_of_an_archive_is_extracted_once_from_a_file_or_a_server(
-    kind: str, tmp_path: Path
-) -> None:
+def test_every_image_of_an_archive_is_extracted_once(kind: str, tmp_path: Path) -> None:
     data = archive(kind, {**OTHERS, **PICTURES})
     file = save(tmp_path / "downloaded", data)
     first, again = (fetch_corpus(file, tmp_path / "a") for _ in range(2))
@@ -69,9 +67,7 @@ def test_every_picture_of_an_archive_is_extracted_once_from_a_file_or_a_server(
 
 
 @pytest.mark.parametrize("kind", [".tar.gz", ".tar"])
-def test_an_archive_that_is_cut_off_keeps_what_it_gave_and_a_whole_one_gives_the_rest(
-    kind: str, tmp_path: Path
-) -> None:
+def test_a_cut_archive_keeps_what_it_gave(kind: str, tmp_path: Path) -> None:
     data = archive(kind, {f"c/{n}.jpg": bytes([n]) * 40_000 for n in range(20)})
     with pytest.raises(VragError, match="cut off"):
         fetch_corpus(save(tmp_path / "cut", data[: len(data) // 2]), tmp_path / "to")
@@ -80,7 +76,7 @@ def test_an_archive_that_is_cut_off_keeps_what_it_gave_and_a_whole_one_gives_the
     assert whole.had + whole.fetched == 20
 
 
-def test_names_that_point_outside_or_come_twice_are_refused_and_named(tmp_path: Path) -> None:
+def test_hostile_and_repeated_names_are_refused(tmp_path: Path) -> None:
     members = {"../up.jpg": b"a", "c/x.jpg": b"b", "d/x.jpg": b"c", "/root.jpg": b"d"}
     fetched = fetch_corpus(save(tmp_path / "tar", archive(".tar", members)), tmp_path / "to")
     assert fetched.fetched == 1
@@ -93,9 +89,7 @@ def test_names_that_point_outside_or_come_twice_are_refused_and_named(tmp_path: 
             fetch_corpus(save(tmp_path / "bad", content), tmp_path / "to")
 
 
-def test_the_command_extracts_and_matches_the_pictures_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_extracts_and_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [mrag_row(0), mrag_row(1)]
     corpus = corpus_of(tmp_path / "corpus", rows)
@@ -129,7 +123,7 @@ def test_the_command_fetches_crag_mm_and_tells_what_is_missing(tmp_path: Path) -
     assert list(load_crag_mm(tmp_path / "to" / "multi-turn").queries) == ["x", "y"]
 
 
-def test_an_archive_of_two_data_sets_a_damaged_one_and_a_web_page_are_refused(
+def test_archives_of_two_data_sets_and_damaged_ones_are_refused(
     tmp_path: Path,
 ) -> None:
     rows = write_rows(tmp_path / "rows", [session("a")])
@@ -168,7 +162,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     return asked
 
 
-def test_each_data_set_lands_in_its_folder_and_can_be_loaded_and_none_ends_the_others(
+def test_each_data_set_lands_in_its_folder(
     hub: list[str | None],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -48,9 +48,7 @@ def check(*arguments: object) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def test_a_benchmark_without_faults_gives_an_empty_table(
-    write_annotations: Write, tree: Path
-) -> None:
+def test_a_sound_benchmark_gives_an_empty_table(write_annotations: Write, tree: Path) -> None:
     more = {"y_rate": 0.25, "y_count": 1, "is_changed_v2": "unchanged"}
     path = write_annotations({}, {"question": "Another?", **more})
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())  # a byte order mark is no fault
@@ -63,9 +61,7 @@ def test_a_benchmark_without_faults_gives_an_empty_table(
         assert (code, "IMAGE_FOLDER" in output) == (2, True)
 
 
-def test_every_fault_is_found_at_once_and_each_image_named_once(
-    write_annotations: Write, tree: Path
-) -> None:
+def test_every_fault_is_found_once(write_annotations: Write, tree: Path) -> None:
     damaged = tree / GOOSE / "b.jpg"
     damaged.write_bytes(damaged.read_bytes()[:200])
     (tree / GOOSE / "c.jpg").unlink()
@@ -86,9 +82,7 @@ def test_every_fault_is_found_at_once_and_each_image_named_once(
     ]
 
 
-def test_a_damaged_image_is_found_whatever_its_decoder_raises(
-    write_annotations: Write, tree: Path
-) -> None:
+def test_any_damaged_image_is_found(write_annotations: Write, tree: Path) -> None:
     folder, file = tree / GOOSE, io.BytesIO()
     Image.new("RGB", (50, 40)).save(file, "AVIF")
     before, after = file.getvalue().split(b"mdat")
@@ -100,9 +94,7 @@ def test_a_damaged_image_is_found_whatever_its_decoder_raises(
     assert found == [("damaged", "", f"{name}.jpg") for name in "abc"]
 
 
-def test_an_empty_file_a_missing_image_folder_and_a_folder_of_nothing_are_refused(
-    tmp_path: Path, tree: Path
-) -> None:
+def test_folders_and_files_of_nothing_are_refused(tmp_path: Path, tree: Path) -> None:
     empty, bare = tmp_path / "empty.jsonl", tmp_path / "bare"
     empty.write_text("\n", encoding="utf-8")
     bare.mkdir()
@@ -115,9 +107,7 @@ def test_an_empty_file_a_missing_image_folder_and_a_folder_of_nothing_are_refuse
             find_problems(*places)
 
 
-def test_the_command_ends_with_1_for_faults_alone(
-    write_annotations: Write, tree: Path, tmp_path: Path
-) -> None:
+def test_faults_alone_exit_with_1(write_annotations: Write, tree: Path, tmp_path: Path) -> None:
     rows = [{"question": "HOLD", "sn": f"Branta {number}"} for number in range(60)]
     code, output = check(write_annotations(*rows), tree)
     assert (code, "row: 0, missing: 0, damaged: 0, odd: 60" in output) == (0, True)

@@ -37,9 +37,7 @@ def query(*answers: str, **told: object) -> Query:
         ("The The", "A", False),
     ],
 )
-def test_em_looks_past_case_signs_and_articles_and_not_past_numbers(
-    answer: str, accepted: str, right: bool
-) -> None:
+def test_em_looks_past_case_and_not_numbers(answer: str, accepted: str, right: bool) -> None:
     assert normalised_em(query("other", accepted), answer) == right
 
 
@@ -68,9 +66,7 @@ def test_a_choice_is_right_by_letter_or_text_and_never_guessed() -> None:
         ("about 100", "100", False),
     ],
 )
-def test_a_relaxed_answer_is_a_number_within_five_percent_or_the_same(
-    answer: str, accepted: str, right: bool
-) -> None:
+def test_relaxed_answers_are_within_five_percent(answer: str, accepted: str, right: bool) -> None:
     assert relaxed_accuracy(query(accepted), answer) == right
 
 
@@ -108,9 +104,7 @@ def test_keypoints_are_told_by_their_new_numbers_or_words() -> None:
         ("", "red roof", "red red", 1 / 2),
     ],
 )
-def test_webqa_counts_the_words_of_a_category(
-    category: str, accepted: str, answer: str, score: float
-) -> None:
+def test_webqa_counts_words(category: str, accepted: str, answer: str, score: float) -> None:
     assert webqa_f1(query(accepted, category=category), answer) == pytest.approx(score)
 
 

@@ -75,9 +75,7 @@ def test_the_judge_reads_question_references_and_the_answer_on_one_line() -> Non
     assert single.endswith("\nReference Answer: black\n\nStudent Answer: red")
 
 
-def test_verdicts_become_scores_and_are_asked_for_once(
-    benchmark: Benchmark, tmp_path: Path
-) -> None:
+def test_verdicts_become_scores_and_are_stored(benchmark: Benchmark, tmp_path: Path) -> None:
     dotted = "Score: 0.5 | Likely Hallucination | (Explanation: No Answer: dots)"
     plans = {
         "Student Answer: who knows": ["say **Score: 0 | No Answer**"],
@@ -96,9 +94,7 @@ def test_verdicts_become_scores_and_are_asked_for_once(
             assert len(server.requests) == 1 + 3
 
 
-def test_an_unreadable_verdict_is_asked_for_once_more_and_then_stays_unreadable(
-    benchmark: Benchmark, tmp_path: Path
-) -> None:
+def test_an_unparsed_verdict_is_asked_for_once_more(benchmark: Benchmark, tmp_path: Path) -> None:
     plans = {
         "mended": ["say I think it is fine.", "say Score: 1"],
         "broken": ["say Score: 7", "say Score: high"],
@@ -141,9 +137,7 @@ def test_samples_show_the_judges_own_noise(benchmark: Benchmark, tmp_path: Path)
         load_judge(greedy, Workspace(answers_dir=tmp_path), rubric=RUBRIC, samples=3)
 
 
-def test_the_judge_is_named_by_a_parameter_and_not_by_what_the_environment_holds(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_judge_is_named_by_a_parameter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     assert isinstance(load_judge("rule", Workspace(answers_dir=tmp_path)), RuleJudge)
     assert load_judge(PAPER_JUDGE, Workspace(answers_dir=tmp_path), rubric=RUBRIC).name == "o4-mini"
@@ -160,7 +154,7 @@ def test_a_row_that_cannot_be_judged_is_named(row: dict[str, object], benchmark:
         judge_answers(RuleJudge(), benchmark, answers_of(benchmark, "black").assign(**row))
 
 
-def test_a_judge_without_its_key_is_refused_before_models_are_asked_unless_its_words_are_stored(
+def test_a_judge_without_its_key_is_refused(
     benchmark: Benchmark,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -189,9 +183,7 @@ WORDS = [f"shade {number} of black" for number in range(59)]
 
 
 @pytest.mark.slow
-def test_a_judge_that_keeps_no_form_is_asked_about_twenty_answers_and_nothing_again(
-    benchmark: Benchmark, tmp_path: Path
-) -> None:
+def test_a_judge_that_keeps_no_form_is_stopped(benchmark: Benchmark, tmp_path: Path) -> None:
     table = answers_of(benchmark, *WORDS)
     with StrangeServer({"Student Answer": ["say It is\nfine by me."]}) as server:
         for _ in range(2):  # of the second run all that is needed is stored
@@ -207,9 +199,7 @@ def test_a_judge_that_keeps_no_form_is_asked_about_twenty_answers_and_nothing_ag
 
 
 @pytest.mark.slow
-def test_few_verdicts_that_cannot_be_read_are_asked_for_again_until_there_are_twenty(
-    benchmark: Benchmark, tmp_path: Path
-) -> None:
+def test_few_unparsed_verdicts_are_asked_for_again(benchmark: Benchmark, tmp_path: Path) -> None:
     with StrangeServer({"Student Answer": ["say fine"]}) as server:
         judge = judge_at(server, tmp_path, concurrency=1)
         with pytest.raises(VragError, match="none of 15 answers got a verdict"):

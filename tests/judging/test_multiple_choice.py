@@ -34,7 +34,7 @@ RULE_CASES = labelled("choices_official.json")
 @pytest.mark.parametrize(
     ("raw", "options", "expected"), [*RULE_CASES, *labelled("choices_adversarial.json")]
 )
-def test_labelled_answers_are_read_as_a_person_reads_them(
+def test_labelled_answers_are_read(
     raw: str, options: tuple[str, ...], expected: ParsedChoice
 ) -> None:
     assert read_choice(raw, options) == expected
@@ -65,7 +65,7 @@ def test_more_answers_that_a_loose_rule_would_misread(raw: str, expected: Parsed
 
 @given(st.text(alphabet="ABCDabcd ().,:;!?'\"*\n-_orandnotisnswe", max_size=60))
 @settings(max_examples=60, deadline=None)
-def test_whatever_is_said_the_reading_is_one_of_the_rules_and_only_of_the_options(
+def test_any_reading_is_by_one_of_the_rules_and_of_the_options(
     raw: str,
 ) -> None:
     reading = read_choice(raw, LILIES)
