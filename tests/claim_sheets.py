@@ -6,16 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from vrag_kit.claims import (
-    ClaimVerdicts,
-    EntailmentLabel,
-    EntailmentRequest,
-)
-from vrag_kit.claims.verdicts import EvidenceItem, Label
+from vrag_kit.claims import ClaimVerdicts, EntailmentLabel, EntailmentRequest
+from vrag_kit.claims.verdicts import MODALITIES, EvidenceItem, Label
 
 SCORES = {"E": 1.0, "N": 0.0, "C": -1.0, "?": math.nan}
 
@@ -49,14 +47,12 @@ def sheet(
     """
     binary = str.maketrans("10", "EN")
     verdicts = block((accepted + recalled).translate(binary), [*claims, *gold])
+    kinds = ["image" if letter == "i" else "text" for letter in items]
     return ClaimVerdicts(
         query_id="q",
         claims=tuple(f"claim {n}" for n in range(len(claims))),
         gold_claims=tuple(f"gold claim {n}" for n in range(len(gold))),
-        items=tuple(
-            EvidenceItem(f"d{n}", "image" if letter == "i" else "text")
-            for n, letter in enumerate(items)
-        ),
+        items=tuple(EvidenceItem(f"d{n}", kind) for n, kind in enumerate(kinds)),
         verdicts=verdicts.reshape(len(claims) + len(gold), 1 + len(items)),
     )
 
@@ -76,127 +72,92 @@ def sheets(draw: st.DrawFn, letters: str = "ENC?") -> ClaimVerdicts:
 
 
 def slow_ragchecker(of: ClaimVerdicts, empty: float) -> dict[str, float]:
-    """RAGChecker's definitions, by loops over every triple of claim, gold claim and
-    item; None as any verdict that is missing.
+    """RAGChecker's definitions by sets of numbers of claims, gold claims and items; `empty` is
+    the share of nothing, NaN that of verdicts of which one is missing.
     """
-    n, m, p = len(of.claims), len(of.gold_claims), len(of.items)
-    told = [
-        _is_e(of.recalled[j]) for j in range(m) if any(_is_e(of.on_gold[j][d]) for d in range(p))
-    ]
-    counts = dict.fromkeys(("p", "h", "s", "f", "nr", "ni"), 0)
-    for i in range(n):
-        right = _is_e(of.accepted[i])
-        by_relevant = by_irrelevant = False
-        for d in range(p):
-            relevant = any(_is_e(of.on_gold[j][d]) for j in range(m))
-            if _is_e(of.on_claims[i][d]):
-                by_relevant |= relevant
-                by_irrelevant |= not relevant
-        found = by_relevant or by_irrelevant
-        counts["p"] += right
-        counts["f"] += found
-        counts["h"] += not right and not found
-        counts["s"] += right and not found
-        counts["nr"] += not right and by_relevant
-        counts["ni"] += not right and by_irrelevant and not by_relevant
-    recall = sum(_is_e(label) for label in of.recalled)
-    there = sum(any(_is_e(label) for label in each) for each in of.on_gold)
-    relevant = sum(any(_is_e(of.on_gold[j][d]) for j in range(m)) for d in range(p))
-    a, b = np.isnan(of.accepted).any(), np.isnan(of.recalled).any()
-    s, t = np.isnan(of.on_claims).any(), np.isnan(of.on_gold).any()
+    claims, gold = range(len(of.claims)), range(len(of.gold_claims))
+    items = range(len(of.items))
+    right = {i for i in claims if of.accepted[i] == 1}
+    recalled = {j for j in gold if of.recalled[j] == 1}
+    supported = {(i, d) for i, d in product(claims, items) if of.on_claims[i][d] == 1}
+    told = {(j, d) for j, d in product(gold, items) if of.on_gold[j][d] == 1}
+    there, relevant = {j for j, _ in told}, {d for _, d in told}
+    found = {i for i, _ in supported}
+    by_relevant = {i for i, d in supported if d in relevant}
+    a, b = of.accepted, of.recalled
+    s, t = of.on_claims, of.on_gold
 
-    def value(above: float, below: float, sizes: tuple[int, ...], missing: bool) -> float:
-        if 0 in sizes:
+    def share(part: Any, whole: Any, sizes: Sequence[range], *verdicts: np.ndarray) -> float:
+        if not all(sizes):
             return empty
-        if missing:
+        if any(np.isnan(each).any() for each in verdicts):
             return math.nan
-        return above / below if below else empty
+        return len(part) / len(whole) if whole else empty
 
-    precision = value(counts["p"], n, (n,), a)
-    recalled = value(recall, m, (m,), b)
-    f1 = 0.0
-    if n == 0 or m == 0:
-        f1 = empty
-    elif a or b:
-        f1 = math.nan
-    elif precision and recalled:
-        f1 = 2 / (1 / precision + 1 / recalled)
+    one, all_three = (claims, items), (claims, gold, items)
+    precision, recall = share(right, claims, (claims,), a), share(recalled, gold, (gold,), b)
+    f1 = share((), claims, (claims, gold), a, b)  # 0, if it is a number
+    if f1 == 0 and precision * recall > 0:
+        f1 = 2 / (1 / precision + 1 / recall)
     return {
         "precision": precision,
-        "recall": recalled,
+        "recall": recall,
         "f1": f1,
-        "claim_recall": value(there, m, (m, p), t),
-        "context_precision": value(relevant, p, (m, p), t),
-        "context_utilization": value(sum(told), len(told), (m, p), t or b),
-        "noise_sensitivity_in_relevant": value(counts["nr"], n, (n, m, p), a or s or t),
-        "noise_sensitivity_in_irrelevant": value(counts["ni"], n, (n, m, p), a or s or t),
-        "hallucination": value(counts["h"], n, (n, p), a or s),
-        "self_knowledge": value(counts["s"], n, (n, p), a or s),
-        "faithfulness": value(counts["f"], n, (n, p), s),
+        "claim_recall": share(there, gold, (gold, items), t),
+        "context_precision": share(relevant, items, (gold, items), t),
+        "context_utilization": share(there & recalled, there, (gold, items), t, b),
+        "noise_sensitivity_in_relevant": share(by_relevant - right, claims, all_three, a, s, t),
+        "noise_sensitivity_in_irrelevant": share(
+            found - by_relevant - right, claims, all_three, a, s, t
+        ),
+        "hallucination": share({*claims} - found - right, claims, one, a, s),
+        "self_knowledge": share(right - found, claims, one, a, s),
+        "faithfulness": share(found, claims, one, s),
     }
 
 
 def slow_evidence(of: ClaimVerdicts) -> dict[tuple[str, str], float]:
     """MM-RAGChecker's definitions, of claims (items) of which every verdict is known."""
-    places = {
-        "all": list(range(len(of.items))),
-        "image": [d for d, item in enumerate(of.items) if item.modality == "image"],
-        "text": [d for d, item in enumerate(of.items) if item.modality == "text"],
-    }
-    claims = list(range(len(of.claims)))
-    shown = claims if of.items else []
+    kinds = [item.modality for item in of.items]
+    places = {"all": list(range(len(kinds)))}
+    for modality in ("image", "text"):
+        places[modality] = [d for d in places["all"] if kinds[d] == modality]
+    known = [labels for labels in map(letters, of.on_claims) if "?" not in labels and kinds]
     found: dict[tuple[str, str], float] = {}
     for name, letter in (("entailed", "E"), ("neutral", "N"), ("contradicted", "C")):
-        known = [_final(letters(of.on_claims[i])) for i in shown]
-        found[f"{name}_share", "all"] = _mean([x == letter for x in known if x != "?"])
-    conflicts = []
-    for i in shown:
-        labels = letters(of.on_claims[i])
-        if "?" not in labels:
-            conflicts.append("E" in labels and "C" in labels)
-    found["conflicted_share", "all"] = _mean(conflicts)
-    found["answer_claim_recall", "all"] = _mean(
-        [x == "E" for x in letters(of.recalled) if x != "?"]
-    )
+        final = [next(each for each in "ECN" if each in labels) for labels in known]
+        found[f"{name}_share", "all"] = _mean([each == letter for each in final])
+    found["conflicted_share", "all"] = _mean([{*"EC"} <= {*labels} for labels in known])
+    recalled = letters(of.recalled).replace("?", "")
+    found["answer_claim_recall", "all"] = _mean([each == "E" for each in recalled])
     for modality, where in places.items():
-        used = [_any([of.on_claims[i][d] for i in claims]) for d in where]
-        found["evidence_utilization", modality] = _mean([x for x in used if x is not None])
-        recalled = [_any([each[d] for d in where]) for each in of.on_gold] if where else []
-        found["claim_recall", modality] = _mean([x for x in recalled if x is not None])
+        used = [_any(of.on_claims[:, d]) for d in where]
+        found["evidence_utilization", modality] = _mean(used)
+        told = [_any(each[where]) for each in of.on_gold] if where else []
+        found["claim_recall", modality] = _mean(told)
     for name in ("evidence_utilization", "claim_recall"):
         found[f"{name}_gap", "all"] = found[name, "image"] - found[name, "text"]
-    both_or_either = []
-    for i in claims:
-        s_img = _any([of.on_claims[i][d] for d in places["image"]])
-        s_txt = _any([of.on_claims[i][d] for d in places["text"]])
-        if s_img is not None and s_txt is not None and (s_img or s_txt):
-            both_or_either.append(s_img and s_txt)
+    by_image, by_text = ([_any(each[places[kind]]) for each in of.on_claims] for kind in MODALITIES)
+    both = []
+    for pair in zip(by_image, by_text, strict=True):
+        if None not in pair and any(pair):
+            both.append(all(pair))
     two = places["image"] and places["text"]
-    found["cross_modal_agreement", "all"] = _mean(both_or_either) if two else math.nan
-    for modality in ("image", "text"):
-        support = []
-        for i in claims:
-            if of.accepted[i] in (0, -1):
-                support.append(_any([of.on_claims[i][d] for d in places[modality]]))
-        known = [x for x in support if x is not None]
-        found["error_support", modality] = _mean(known) if places[modality] else math.nan
+    found["cross_modal_agreement", "all"] = _mean(both) if two else math.nan
+    for modality, support in (("image", by_image), ("text", by_text)):
+        wrong = [each for each, right in zip(support, of.accepted, strict=True) if right <= 0]
+        found["error_support", modality] = _mean(wrong) if places[modality] else math.nan
     return found
 
 
-def _final(labels: str) -> str:
-    return next(letter for letter in "?ECN" if letter in labels)
+def _any(verdicts: np.ndarray) -> bool | None:
+    """Whether one is entailed; None where one is missing."""
+    return None if np.isnan(verdicts).any() else bool((verdicts == 1).any())
 
 
-def _any(labels: list[float]) -> bool | None:
-    return None if any(map(math.isnan, labels)) else any(map(_is_e, labels))
-
-
-def _is_e(label: float) -> bool:
-    return label == 1
-
-
-def _mean(truths: list[bool]) -> float:
-    return sum(truths) / len(truths) if truths else math.nan
+def _mean(truths: Sequence[bool | None]) -> float:
+    known = [each for each in truths if each is not None]
+    return sum(known) / len(known) if known else math.nan
 
 
 W1 = sheet(

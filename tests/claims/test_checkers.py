@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,26 +29,27 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging import UnparsedError
 from vrag_kit.types import Document
 
-E, N, C = EntailmentLabel.ENTAILMENT, EntailmentLabel.NEUTRAL, EntailmentLabel.CONTRADICTION
+E, N = EntailmentLabel.ENTAILMENT, EntailmentLabel.NEUTRAL
+C = EntailmentLabel.CONTRADICTION
 
 
 MOTH = Document(doc_id="m", text="Talia osa\nflies in June.")
 
 
 SIX = tuple(f"claim {n} is so." for n in range(1, 7))
+PLANS = {
+    "claim 6": ["say 1: contradiction"],
+    "claim 1": ["say 1: ENTAILMENT\n2: NEUTRAL\n3: NEUTRAL\n4. NEUTRAL.\n5) CONTRADICTION"],
+    "four": ["say 1: ENTAILMENT", "say Sure!\n1: ENTAILMENT\n2: NEUTRAL"],
+    "five": ["say 1: ENTAILMENT", "say 1: NEUTRAL\n2: ENTAILMENT"],
+    "What eats it?": ["say Owls eat Talia osa.\n\nBats eat Talia osa.\nOwls eat Talia osa."],
+    "Who knows?": ["say NONE"],
+}
 
 
 @pytest.fixture
 def server() -> Iterator[StrangeServer]:
-    plans = {
-        "claim 6": ["say 1: contradiction"],
-        "claim 1": ["say 1: ENTAILMENT\n2: NEUTRAL\n3: NEUTRAL\n4. NEUTRAL.\n5) CONTRADICTION"],
-        "four": ["say 1: ENTAILMENT", "say Sure!\n1: ENTAILMENT\n2: NEUTRAL"],
-        "five": ["say 1: ENTAILMENT", "say 1: NEUTRAL\n2: ENTAILMENT"],
-        "What eats it?": ["say Owls eat Talia osa.\n\nBats eat Talia osa.\nOwls eat Talia osa."],
-        "Who knows?": ["say NONE"],
-    }
-    with StrangeServer(plans) as running:
+    with StrangeServer(PLANS) as running:
         yield running
 
 
@@ -58,10 +60,6 @@ def at(server: StrangeServer) -> dict[str, object]:
 def asked(server: StrangeServer) -> list[dict[str, object]]:
     """The requests but for those that only see whether somebody is there."""
     return [each for each in server.requests if "word: ready" not in text_in(each)]
-
-
-def labels_of_two(raw: str) -> object:
-    return parse_entailment_labels(raw, 2)
 
 
 def labels(checker: ClaimChecker, claims: tuple[str, ...], item: Document) -> list[Label]:
@@ -77,10 +75,7 @@ def test_a_checker_is_asked_about_five_claims_once(server: StrangeServer, tmp_pa
     (words,) = [text for text in map(text_in, asked(server)) if "claim 1" in text]
     assert "from what it shows or says alone" in words
     assert "Evidence:\nTalia osa flies in June.\n" in words
-    assert words.endswith(
-        "Claims:\n1: claim 1 is so.\n2: claim 2 is so.\n3: claim 3 is so.\n"
-        "4: claim 4 is so.\n5: claim 5 is so."
-    )
+    assert words.endswith("Claims:\n" + "\n".join(f"{n}: claim {n} is so." for n in range(1, 6)))
     assert asked(server)[0]["temperature"] == 0
 
 
@@ -107,12 +102,10 @@ def test_unparsed_labels_are_never_neutral(
 
 
 def test_an_extractor_gives_each_fact_once(server: StrangeServer, tmp_path: Path) -> None:
-    said = [
-        AnswerText(query_id="q", question="What eats it?", words="Owls,\nand bats."),
-        AnswerText(query_id="r", question="Who knows?", words="I cannot tell."),
-    ]
+    owls = AnswerText(query_id="q", question="What eats it?", words="Owls,\nand bats.")
+    nobody = AnswerText(query_id="r", question="Who knows?", words="I cannot tell.")
     for _ in range(2):
-        found = load_extractor(at(server), Workspace(answers_dir=tmp_path)).extract(said)
+        found = load_extractor(at(server), Workspace(answers_dir=tmp_path)).extract([owls, nobody])
         assert found == [("Owls eat Talia osa.", "Bats eat Talia osa."), ()]
     assert len(asked(server)) == 2
     words = "".join(map(text_in, asked(server)))
@@ -133,7 +126,7 @@ class Chatty:
     batched = True
     def generate(self, prompts):
         asked.extend(prompts)
-        return ["NONE\\nbut one" for _ in prompts]
+        return ["NONE\\nbut one"] * len(prompts)
 """)
     said = [AnswerText(query_id="q", question="Which?", words=f"{each} owls") for each in range(60)]
     for _ in range(2):
@@ -144,6 +137,9 @@ class Chatty:
         assert len(sys.modules["mine"].asked) == 24
 
 
+labels_of_two = partial(parse_entailment_labels, n=2)
+
+
 @pytest.mark.parametrize(
     ("parse", "raw", "reason"),
     [
@@ -152,7 +148,6 @@ class Chatty:
         (labels_of_two, "1: ENTAILMENT\n3: NEUTRAL", "label 2 has the number 3"),
         (labels_of_two, "1: ENTAILMENT\n2: YES", "'2: YES' is no number and label"),
         (labels_of_two, "1: ENTAILMENT, 2: NEUTRAL", "is no number and label"),
-        (labels_of_two, "Labels:\n1: ENTAILMENT\n2: NEUTRAL", "'Labels:' is no number"),
         (parse_claims, "  \n", "no words"),
         (parse_claims, "- \nA moth flies.", "the line '-' has"),
         (parse_claims, "NONE\nA moth.", "beside"),

@@ -20,9 +20,7 @@ from vrag_kit.claims import (
     labels_from_verdicts,
     read_annotator_labels,
 )
-from vrag_kit.claims.human_labels import (
-    ClaimPair,
-)
+from vrag_kit.claims.human_labels import ClaimPair
 from vrag_kit.claims.label_agreement import (
     corrected_claim_means,
     verdict_agreement,
@@ -31,7 +29,7 @@ from vrag_kit.claims.label_agreement import (
 )
 from vrag_kit.errors import VragError
 from vrag_kit.judging import annotation_sample
-from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.types import Document, Query
 from vrag_kit.widgets import label_claims
 
 TRUE = sheet("it", ["EN", "NC"], ["NE"], "10", "1")
@@ -60,55 +58,29 @@ def _seen(letter: str, stream: np.random.Generator) -> str:
 
 
 def test_every_verdict_stands_beside_its_true_label() -> None:
-    pairs = pd.DataFrame(
-        {"query_id": ["q"] * 2, "group": "g", "sheet": [JUDGED, None], "true_sheet": [TRUE, TRUE]}
-    )
-    found = verdict_pairs(pairs)
-    shown = [
-        tuple(each)
-        for each in found[["of", "evidence_kind", "true_label", "checker_label"]].to_numpy()
-    ]
-    e, n, c, no = "ENTAILMENT", "NEUTRAL", "CONTRADICTION", "unparsed"
-    assert shown == [
-        ("claims", "answer", e, e),
-        ("claims", "image", e, e),
-        ("claims", "text", n, e),
-        ("claims", "answer", n, e),
-        ("claims", "image", n, no),
-        ("claims", "text", c, c),
-        ("gold claims", "answer", e, n),
-        ("gold claims", "image", n, n),
-        ("gold claims", "text", e, e),
-    ]
+    sheets = {"sheet": [JUDGED, None], "true_sheet": [TRUE, TRUE]}
+    found = verdict_pairs(pd.DataFrame({"query_id": ["q"] * 2, "group": "g", **sheets}))
+    assert found["of"].tolist() == ["claims"] * 6 + ["gold claims"] * 3
+    assert found["evidence_kind"].tolist() == ["answer", "image", "text"] * 3
+    assert [label[0] for label in found["true_label"]] == [*"EENNNCENE"]
+    assert [label[0] for label in found["checker_label"]] == [*"EEEEuCNNE"]  # unparsed
     counts = verdict_confusion_matrix(found)
-    assert list(counts.columns) == [e, n, c, no]
+    assert list(counts.columns) == ["ENTAILMENT", "NEUTRAL", "CONTRADICTION", "unparsed"]
     assert counts.to_numpy().tolist() == [[3, 1, 0, 0], [2, 1, 0, 1], [0, 0, 1, 0]]
 
 
 def test_with_all_answers_labelled_the_corrected_means_are_the_true_ones() -> None:
-    table = world(30)
-    corrected = corrected_claim_means(table, table).set_index(["family", "metric", "modality"])
-    truth = claim_means(table.assign(sheet=table["true_sheet"]))
-    truth = truth.set_index(["family", "metric", "modality"])
-    for name in ("entailed_share", "neutral_share", "contradicted_share", "evidence_utilization"):
-        key = ("mm_ragchecker", name, "all")
+    table, keys = world(30), ["family", "metric", "modality"]
+    corrected = corrected_claim_means(table, table).set_index(keys)
+    truth = claim_means(table.assign(sheet=table["true_sheet"])).set_index(keys)
+    shares = ("entailed_share", "neutral_share", "contradicted_share", "evidence_utilization")
+    names = [("mm_ragchecker", name, "all") for name in shares]
+    for key in [*names, ("ragchecker", "hallucination", "all")]:
         assert corrected.loc[key, "value"] == pytest.approx(truth.loc[key, "value"])
         assert corrected.loc[key, "n_labelled"] == 30
-    key = ("ragchecker", "hallucination", "all")
-    assert corrected.loc[key, "value"] == pytest.approx(truth.loc[key, "value"])
-
-
-def test_sheets_of_different_claims_are_not_compared() -> None:
-    table = world(3).assign(true_sheet=[dataclasses.replace(TRUE, query_id="other")] * 3)
+    other = table.assign(true_sheet=[dataclasses.replace(TRUE, query_id="other")] * 30)
     with pytest.raises(VragError, match="'q'"):
-        corrected_claim_means(table, table)
-
-
-@pytest.fixture
-def benchmark() -> Benchmark:
-    documents = [Document(doc_id=f"d{n}", text=f"<text> {n}") for n in range(2)]
-    query = Query(query_id="q", text="What?", answers=("red", "blue"))
-    return factories.benchmark([query], documents)
+        corrected_claim_means(other, other)
 
 
 def sample_of(*sheets: ClaimVerdicts | None) -> pd.DataFrame:
@@ -116,9 +88,12 @@ def sample_of(*sheets: ClaimVerdicts | None) -> pd.DataFrame:
     return pd.DataFrame({"query_id": "q", "answer": words, "sheet": list(sheets)})
 
 
-def test_labels_by_hand_make_sheets_that_are_true(benchmark: Benchmark, tmp_path: Path) -> None:
-    file = tmp_path / "me.csv"
-    text = dataclasses.replace(TRUE, items=tuple(sheet("tt", [], [], "", "").items))
+def test_labels_by_hand_make_sheets_that_are_true(tmp_path: Path) -> None:
+    documents = [Document(doc_id=f"d{n}", text=f"<text> {n}") for n in range(2)]
+    query = Query(query_id="q", text="What?", answers=("red", "blue"))
+    benchmark, file = factories.benchmark([query], documents), tmp_path / "me.csv"
+    texts = sheet("tt", [], [], "", "").items
+    text, judged = (dataclasses.replace(each, items=texts) for each in (TRUE, JUDGED))
     panel = label_claims(benchmark, sample_of(text, text, None), file, "me")
     assert len(panel.things) == 2 + 1 + 4 + 2 + 1  # the second answer has its own words
     assert ">red | blue</td>" in panel.card.value
@@ -128,14 +103,11 @@ def test_labels_by_hand_make_sheets_that_are_true(benchmark: Benchmark, tmp_path
             assert "&lt;text&gt; 0" in panel.card.value
         panel.on_click({"E": "ENTAILMENT", "N": "NEUTRAL", "C": "CONTRADICTION"}[label])
     labels = read_annotator_labels(file)["me"]
-    found = add_human_verdicts(sample_of(JUDGED_TEXT, text), labels)
+    found = add_human_verdicts(sample_of(judged, text), labels)
     assert plain(found["true_sheet"][0]) == plain(text)
     assert found["true_sheet"][1] is None  # of the second answer one label is missing
     again = label_claims(benchmark, sample_of(text, text), file, "me")
     assert repr(again).startswith("AnnotationPanel: 9 of 10 labelled")
-
-
-JUDGED_TEXT = dataclasses.replace(JUDGED, items=sheet("tt", [], [], "", "").items)
 
 
 def test_annotators_agree_with_one_another_and_with_the_checker() -> None:
@@ -154,8 +126,7 @@ def test_annotators_agree_with_one_another_and_with_the_checker() -> None:
         assert mine["value"] == pytest.approx(expected.loc[(kind, "kappa"), "value"], nan_ok=True)
         assert mine["n"] == expected.loc[(kind, "kappa"), "n"]
     nobody = annotator_agreement(sample, {"ann": truth, "bob": {}})
-    of_both = nobody[(nobody["second"] == "bob")]
-    assert of_both["n"].tolist() == [0, 0]
+    assert nobody.loc[nobody["second"] == "bob", "n"].tolist() == [0, 0]
 
 
 def test_two_annotators_are_read_from_two_files_or_one(tmp_path: Path) -> None:
@@ -172,13 +143,14 @@ def test_two_annotators_are_read_from_two_files_or_one(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_checkers_error_is_carried_into_the_interval() -> None:
     """Half of the neutral verdicts are taken for entailed."""
-    table, keys = world(300), ["family", "metric", "modality"]
-    faithfulness = ("mm_ragchecker", "entailed_share", "all")
-    checker = claim_means(table).set_index(keys).loc[faithfulness]
-    truth = claim_means(table.assign(sheet=table["true_sheet"])).set_index(keys)
-    true = truth.loc[faithfulness, "value"]
-    sample = annotation_sample(table, 100)
-    corrected = corrected_claim_means(table, sample).set_index(keys).loc[faithfulness]
+    table = world(300)
+
+    def entailed(means: pd.DataFrame) -> pd.Series:
+        return means[means["metric"] == "entailed_share"].iloc[0]
+
+    checker = entailed(claim_means(table))
+    true = entailed(claim_means(table.assign(sheet=table["true_sheet"])))["value"]
+    corrected = entailed(corrected_claim_means(table, annotation_sample(table, 100)))
     assert checker["ci_low"] > true  # sure of itself, and wrong
     assert corrected["ci_low"] <= true <= corrected["ci_high"]
     assert (corrected["n"], corrected["n_labelled"]) == (300, 100)

@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
-from claim_sheets import W1, W2, W3, W4, W5, Colors, Painter, letters, plain
+from claim_sheets import W1, W2, W3, W4, W5, Colors, letters, plain
 from pages import README
 from PIL import Image
 from strange_server import StrangeServer, text_in
@@ -37,25 +38,25 @@ def result(of: ClaimVerdicts, query_id: str) -> dict[str, Any]:
     def labels(rows: Any) -> list[Any]:
         return [labels(x) if isinstance(x, list) else WORDS.get(x) for x in rows]
 
-    return {
-        "query_id": query_id,
-        "query": "What?",
-        "gt_answer": "So.",
-        "response": "So — und so.",
-        "retrieved_context": [
-            {"doc_id": item.doc_id, "text": "words"}
-            | ({"modality": "image"} if item.modality == "image" else {})
-            for item in of.items
-        ],
-        "response_claims": [["claim", "is", str(n)] for n, _ in enumerate(of.claims)],
-        "gt_answer_claims": [["gold", "is", str(n)] for n, _ in enumerate(of.gold_claims)],
+    context = [{"doc_id": item.doc_id, "text": "words"} for item in of.items]
+    for entry, item in zip(context, of.items, strict=True):
+        if item.modality == "image":
+            entry["modality"] = "image"
+    verdicts = {
         "answer2response": labels(of.accepted.tolist()),
         "response2answer": labels(of.recalled.tolist()),
         "retrieved2response": labels(of.on_claims.tolist()),
         "retrieved2answer": labels(of.on_gold.tolist()),
-        "metrics": {},
-        "my own": {"kept": True},
     }
+    return raw(
+        query_id=query_id,
+        response="So — und so.",
+        retrieved_context=context,
+        response_claims=[["claim", "is", str(n)] for n, _ in enumerate(of.claims)],
+        gt_answer_claims=[["gold", "is", str(n)] for n, _ in enumerate(of.gold_claims)],
+        metrics={},
+        **verdicts,
+    )
 
 
 CASES = {"w1": W1, "w2": W2, "w3": W3, "w4": W4, "w5": W5}
@@ -75,24 +76,20 @@ def test_json_has_every_answer_and_both_families(document: dict[str, Any], tmp_p
     told = json.loads(vrag(write(tmp_path, document), "--json").stdout)
     assert list(told) == ["answers", "ragchecker", "rows"]
     assert told["answers"] == 5
-    rows = {
-        (row["query_id"], row["family"], row["metric"], row["modality"]): row["value"]
-        for row in told["rows"]
-    }
-    assert len(rows) == len(told["rows"]) == 5 * (11 + 16)
+    keys = ["query_id", "family", "metric", "modality"]
+    rows = pd.DataFrame(told["rows"]).set_index(keys)["value"].astype(float)
+    assert len(set(rows.index)) == len(rows) == 5 * (11 + 16)
+    expected = {}
     for query_id, of in CASES.items():
         for metric, value in ragchecker_metrics(of, empty="zero").items():
-            assert rows[query_id, "ragchecker", metric, "all"] == _or_none(value)
+            expected[query_id, "ragchecker", metric, "all"] = value
         for (metric, modality), found in evidence_metrics(of).items():
-            assert rows[query_id, "mm_ragchecker", metric, modality] == _or_none(found.value)
+            expected[query_id, "mm_ragchecker", metric, modality] = found.value
+    assert rows.to_dict() == pytest.approx(expected, nan_ok=True)
     groups = told["ragchecker"]
     assert groups["overall_metrics"]["precision"] == 33.3  # (2/3 + 0 + 1/2 + 0 + 1/2) / 5
     assert groups["generator_metrics"]["faithfulness"] == 25.0  # of four: w5's is unknown
     assert [len(group) for group in groups.values()] == [3, 2, 6]
-
-
-def _or_none(value: float) -> float | None:
-    return value if value == value else None
 
 
 def test_the_readmes_checked_result_can_be_measured(tmp_path: Path) -> None:
@@ -112,23 +109,22 @@ PLANS = {
 
 def raw(**more: object) -> dict[str, Any]:
     """A result of RAGChecker's input."""
+    texts = {"a": "it is red", "b": "it is blue", "c": "it flies"}
     return {
         "query_id": "1",
         "query": "Of what color is it?",
         "gt_answer": "red",
         "response": "red and blue",
-        "retrieved_context": [
-            {"doc_id": "a", "text": "it is red"},
-            {"doc_id": "b", "text": "it is blue"},
-            {"doc_id": "c", "text": "it flies"},
-        ],
-        "my own": 1,
-    } | more
+        "retrieved_context": [{"doc_id": doc_id, "text": text} for doc_id, text in texts.items()],
+        "my own": {"kept": True},
+        **more,
+    }
 
 
 def test_a_file_of_input_gets_claims_labels_and_metrics(tmp_path: Path) -> None:
     result = raw()
-    found = made(tmp_path, result)
+    file = write(tmp_path, {"results": [result], "told by": "me"})
+    found = complete_ragchecker_json(file, RuleExtractor(Colors()), RuleChecker(Colors()))
     (sheet,) = found.sheets
     assert (found.n_completed, found.failures) == (1, ())
     assert (sheet.claims, sheet.gold_claims) == (("It is red.", "It is blue."), ("It is red.",))
@@ -187,11 +183,6 @@ def write(folder: Path, document: object) -> Path:
     file = folder / "raw.json"
     file.write_text(json.dumps(document), encoding="utf-8")
     return file
-
-
-def made(folder: Path, *results: object, painter: Painter | None = None) -> Any:
-    file = write(folder, {"results": results, "told by": "me"})
-    return complete_ragchecker_json(file, RuleExtractor(Colors()), RuleChecker(Colors(), painter))
 
 
 def test_what_is_no_claims_file_or_needs_a_model_is_refused(tmp_path: Path) -> None:
