@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -81,3 +82,9 @@ def labelled(n: int = 40, **changes: Any) -> pd.DataFrame:
         verdict="Score: secret",
     )
     return table.assign(**changes)
+
+
+def read_data(name: str) -> list[dict[str, str]]:
+    """The rows of a CSV file of `tests/data`, such as answers that were labelled by hand."""
+    with (Path(__file__).parent / "data" / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

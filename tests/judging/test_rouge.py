@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from pathlib import Path
 
-import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge import Rouge
 
-from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.errors import VragError
-from vrag_kit.judging import add_rouge, rouge_recall
+from vrag_kit.judging import rouge_recall
 
 TEXTS = st.text(alphabet="abB., ", max_size=12)
 
@@ -40,16 +34,3 @@ def test_an_answer_without_words_recalls_nothing_and_without_references_is_not_s
     assert math.isnan(rouge_recall("black", []))
     assert math.isnan(rouge_recall("black", ["", "."]))
     assert rouge_recall("black", [".", "black"]) == 1
-
-
-def test_a_row_that_is_no_answer_is_refused(
-    write_annotations: Callable[..., Path], tree: Path
-) -> None:
-    benchmark = load_visual_rag(write_annotations({}), tree)
-    (query_id,) = benchmark.queries
-    for row in (
-        {"query_id": "other", "answer": "black"},
-        {"query_id": query_id, "answer": math.nan},
-    ):
-        with pytest.raises(VragError, match=r"row 0 .*found query .* a query of visual-rag"):
-            add_rouge(benchmark, pd.DataFrame([{**row, "status": "ok"}]))

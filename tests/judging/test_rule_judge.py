@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-
 import pytest
-from conftest import ROOT
+from factories import read_data
 
 from vrag_kit.judging import RuleJudge, is_abstention
 from vrag_kit.types import Query
-
-
-def labelled(name: str) -> list[dict[str, str]]:
-    file = ROOT / "tests" / "data" / name
-    return list(csv.DictReader(file.read_text(encoding="utf-8").splitlines(keepends=True)))
 
 
 def query(text: str, *answers: str) -> Query:
@@ -21,7 +14,7 @@ def query(text: str, *answers: str) -> Query:
 
 
 def test_the_rule_judge_agrees_with_the_labels() -> None:
-    for row in labelled("labelled_answers.csv"):
+    for row in read_data("labelled_answers.csv"):
         asked = query(row["question"], *row["accepted"].split("|"))
         verdict = RuleJudge().verdict(asked, row["answer"])
         expected = (float(row["score"]), frozenset(row["marks"].split()))
