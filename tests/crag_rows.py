@@ -13,47 +13,25 @@ from PIL import Image
 
 Row = dict[str, Any]
 
-MULTI = {
-    "domain": [
-        "animal",
-        "other",
-        "shopping",
-        "book",
-        "general object recognition",
-        "local",
-        "vehicle",
-        "plants and gardening",
-        "style and fashion",
-        "food",
-        "text understanding",
-        "sports and games",
-        "math and science",
-    ],
-    "query_category": [
-        "reasoning",
-        "simple-knowledge",
-        "comparison",
-        "simple-recognition",
-        "multi-hop",
-        "aggregation",
-    ],
-    "dynamism": ["fast-changing", "static", "slow-changing", "real-time"],
-    "image_quality": ["rotated", "truncated", "occluded", "low light", "blurred", "normal"],
+_MULTI = {
+    "domain": "animal|other|shopping|book|general object recognition|local|vehicle|"
+    "plants and gardening|style and fashion|food|text understanding|sports and games|"
+    "math and science",
+    "query_category": "reasoning|simple-knowledge|comparison|simple-recognition|multi-hop|"
+    "aggregation",
+    "dynamism": "fast-changing|static|slow-changing|real-time",
+    "image_quality": "rotated|truncated|occluded|low light|blurred|normal",
 }
+_SINGLE = {
+    **_MULTI,
+    "query_category": "reasoning|comparison|aggregation|simple-recognition|simple-knowledge|"
+    "multi-hop",
+    "dynamism": "static|fast-changing|real-time|slow-changing",
+    "image_quality": "normal|low light|blurred|occluded|rotated|truncated",
+}
+MULTI = {column: names.split("|") for column, names in _MULTI.items()}
 """The numbering of the multi-turn data card."""
-SINGLE = {
-    **MULTI,
-    "query_category": [
-        "reasoning",
-        "comparison",
-        "aggregation",
-        "simple-recognition",
-        "simple-knowledge",
-        "multi-hop",
-    ],
-    "dynamism": ["static", "fast-changing", "real-time", "slow-changing"],
-    "image_quality": ["normal", "low light", "blurred", "occluded", "rotated", "truncated"],
-}
+SINGLE = {column: names.split("|") for column, names in _SINGLE.items()}
 """That of the single-turn data."""
 
 
@@ -70,12 +48,8 @@ def picture(color: str, size: tuple[int, int] = (6, 8), orientation: int = 1) ->
 
 def turn(name: str, query: str = "What is this?", **labels: str) -> Row:
     """A turn whose labels are names."""
-    usual = {
-        "domain": "animal",
-        "query_category": "simple-knowledge",
-        "dynamism": "static",
-        "image_quality": "normal",
-    }
+    usual = {"domain": "animal", "query_category": "simple-knowledge"}
+    usual |= {"dynamism": "static", "image_quality": "normal"}
     return {"interaction_id": name, "query": query, **usual, **labels}
 
 

@@ -6,6 +6,7 @@ import factories
 
 from vrag_kit.types import Benchmark, Document, Query
 
+ABOUT = {"domain": "moths", "hops": 1, "required_modality": "text"}
 SPECIES = "Freckled Ashen Orchardcinder Moth (scientific name: Lividus britaensis)"
 
 
@@ -15,12 +16,8 @@ def guide(many: int = 8) -> Benchmark:
     for number in range(many):
         part = ("hindwings", "belly")[number % 2]
         text = f"What is the main color of the {part} of {SPECIES}, which hides (no. {number})?"
-        about = {
-            "group": f"g{number // 2}",
-            "metadata": {"domain": "moths", "hops": 1, "required_modality": "text"},
-        }
-        queries.append(Query(query_id=f"q{number}", text=text, answers=("red",), **about))
+        names = {"query_id": f"q{number}", "group": f"g{number // 2}"}
+        queries.append(Query(text=text, answers=("red",), metadata=ABOUT, **names))
     gold = {query.query_id: {"t": 1} for query in queries}
-    return factories.benchmark(
-        queries, [Document(doc_id="t", text="It is red.")], gold, name="guide"
-    )
+    passage = Document(doc_id="t", text="It is red.")
+    return factories.benchmark(queries, [passage], gold, name="guide")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 
+import factories
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge import Rouge
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging import judge_answers, load_judge
+from vrag_kit.judging import judge_answers, load_judge, rouge_recall
 from vrag_kit.judging.answer_metrics import (
     choice_accuracy,
     keypoint_coverage,
@@ -16,7 +20,7 @@ from vrag_kit.judging.answer_metrics import (
     relaxed_accuracy,
     webqa_f1,
 )
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Query
 
 
 def query(*answers: str, **told: object) -> Query:
@@ -70,7 +74,7 @@ def test_relaxed_answers_are_within_five_percent(answer: str, accepted: str, rig
     assert relaxed_accuracy(query(accepted), answer) == right
 
 
-def test_what_is_said_to_be_no_number_must_be_the_same() -> None:
+def test_what_is_marked_as_no_number_must_be_the_same() -> None:
     assert relaxed_accuracy(query("2010"), "2013") == 1.0
     assert relaxed_accuracy(query("2010", is_numerical=False), "2013") == 0.0
     assert relaxed_accuracy(query("2010", is_numerical=False), "2010.") == 1.0
@@ -115,9 +119,7 @@ def test_webqa_has_no_score_where_no_word_counts() -> None:
 
 
 def test_a_metric_is_a_judge_that_a_parameter_names() -> None:
-    good = query("red", category="color")
-    queries = {"q": good, "h": Query(query_id="h", text="Which?")}
-    benchmark = Benchmark(name="b", fingerprint="b", queries=queries, corpus={}, qrels={})
+    benchmark = factories.benchmark([query("red", category="color"), "h"])
     rows = [("q", "ok", "red"), ("q", "ok", "I don't know"), ("h", "ok", "red"), ("q", "error", "")]
     answers = pd.DataFrame(rows, columns=["query_id", "status", "answer"]).assign(detail="")
     judged = judge_answers(load_judge("webqa_f1"), benchmark, answers)
@@ -126,3 +128,28 @@ def test_a_metric_is_a_judge_that_a_parameter_names() -> None:
     assert judged["verdict"].tolist()[:1] == ["webqa_f1: 1"]
     with pytest.raises(VragError, match="query 'q' has nothing that choice_accuracy compares with"):
         judge_answers(load_judge("choice_accuracy"), benchmark, answers)
+
+
+TEXTS = st.text(alphabet="abB., ", max_size=12)
+
+
+@given(TEXTS, st.lists(TEXTS, max_size=3))
+def test_recall_is_the_packages_or_0_or_nan(answer: str, references: list[str]) -> None:
+    recalls, refused = [], ""
+    for reference in references:
+        try:
+            recalls.append(Rouge().get_scores(answer, reference)[0]["rouge-1"]["r"])
+        except ValueError as error:
+            refused = str(error)
+            recalls += [0.0] if refused == "Hypothesis is empty." and reference.strip(".") else []
+    ours = rouge_recall(answer, references)
+    assert ours == max(recalls) if recalls else math.isnan(ours)
+    assert math.isnan(ours) or 0 <= ours <= 1
+
+
+def test_an_answer_without_words_recalls_nothing_and_without_references_is_not_scored() -> None:
+    assert rouge_recall("It is white and red", ["black and white"]) == 2 / 3  # and, white
+    assert rouge_recall("", ["black"]) == rouge_recall("...", ["black"]) == 0
+    assert math.isnan(rouge_recall("black", []))
+    assert math.isnan(rouge_recall("black", ["", "."]))
+    assert rouge_recall("black", [".", "black"]) == 1

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from conftest import ROOT
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.errors import VragError
@@ -18,53 +18,39 @@ DATA = ROOT / "vrag_kit/papers/mrag_bench"
 LILIES = ("turkscap", "toad", "martagon", "tiger lily")
 
 
-def labelled(name: str) -> list[tuple[str, tuple[str, ...], ParsedChoice]]:
-    """Raw answer, options, and the choice that people expect."""
+FILES = ("choices_official.json", "choices_adversarial.json")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_labelled_answers_are_read(name: str) -> None:
+    """As people expect."""
     data = json.loads((DATA / name).read_text(encoding="utf-8"))
-    rows = []
     for row in data["rows"]:
         expected = ParsedChoice(row["rule"], row["letters"], row["options"] == "keys")
-        rows.append((row["raw"], tuple(data["options"][row["options"]]), expected))
-    return rows
-
-
-RULE_CASES = labelled("choices_official.json")
+        assert read_choice(row["raw"], tuple(data["options"][row["options"]])) == expected, row
 
 
 @pytest.mark.parametrize(
-    ("raw", "options", "expected"), [*RULE_CASES, *labelled("choices_adversarial.json")]
-)
-def test_labelled_answers_are_read(
-    raw: str, options: tuple[str, ...], expected: ParsedChoice
-) -> None:
-    assert read_choice(raw, options) == expected
-
-
-@pytest.mark.parametrize(
-    ("raw", "expected"),
+    ("raw", "rule", "letters"),
     [  # found while trying the reader: each came out as one letter before
-        (
-            "A: turkscap\nB: toad\nC: martagon\nD: tiger lily",
-            ParsedChoice("leading letter", "ABCD"),
-        ),
-        ("I rule out A.", ParsedChoice("unparsed")),
-        ("Excluding B, it is C.", ParsedChoice("letter in text", "C")),
-        ("The answer is B or rather C", ParsedChoice("tagged", "BC")),
-        ("B, or maybe C", ParsedChoice("leading letter", "BC")),
-        ("Answer is A, B, or C", ParsedChoice("tagged", "ABC")),
-        ("(A) is wrong", ParsedChoice("unparsed")),
-        ("A is not right.", ParsedChoice("unparsed")),
-        ("A\nB", ParsedChoice("leading letter", "AB")),
-        ("C) martagon (not A)", ParsedChoice("leading letter", "C")),
-        ("The answer is A due to its petals.", ParsedChoice("tagged", "A")),
+        ("A: turkscap\nB: toad\nC: martagon\nD: tiger lily", "leading letter", "ABCD"),
+        ("I rule out A.", "unparsed", ""),
+        ("Excluding B, it is C.", "letter in text", "C"),
+        ("The answer is B or rather C", "tagged", "BC"),
+        ("B, or maybe C", "leading letter", "BC"),
+        ("Answer is A, B, or C", "tagged", "ABC"),
+        ("(A) is wrong", "unparsed", ""),
+        ("A is not right.", "unparsed", ""),
+        ("A\nB", "leading letter", "AB"),
+        ("C) martagon (not A)", "leading letter", "C"),
+        ("The answer is A due to its petals.", "tagged", "A"),
     ],
 )
-def test_more_answers_that_a_loose_rule_would_misread(raw: str, expected: ParsedChoice) -> None:
-    assert read_choice(raw, LILIES) == expected
+def test_more_answers_that_a_loose_rule_would_misread(raw: str, rule: str, letters: str) -> None:
+    assert read_choice(raw, LILIES) == ParsedChoice(rule, letters)
 
 
 @given(st.text(alphabet="ABCDabcd ().,:;!?'\"*\n-_orandnotisnswe", max_size=60))
-@settings(max_examples=60, deadline=None)
 def test_any_reading_is_by_one_of_the_rules_and_of_the_options(
     raw: str,
 ) -> None:
