@@ -159,9 +159,7 @@ def test_a_folder_of_files_and_a_saved_data_set_give_the_same_articles(tmp_path:
         read_articles(tmp_path / "other")
 
 
-def test_the_chunks_of_the_species_page_are_relevant(
-    guide: Benchmark,
-) -> None:
+def test_the_chunks_of_the_species_page_are_relevant(guide: Benchmark) -> None:
     names = sorted({query.entity for query in guide.queries.values()})
     more = ("Range", "It lives here. " * 30)
     articles = [Article(name, (("", f"{name} is one. " * 30), more)) for name in names[:-1]]

@@ -27,9 +27,7 @@ def picture(benchmark: Benchmark, chart: str) -> bytes:
     return image.data()
 
 
-def test_keypoints_are_labels_and_gold_claims(
-    tmp_path: Path,
-) -> None:
+def test_keypoints_are_labels_and_gold_claims(tmp_path: Path) -> None:
     write_charts(tmp_path)
     benchmark = load(tmp_path)
     told = {

@@ -15,12 +15,7 @@ from datasets import Dataset
 from PIL import Image
 
 from vrag_kit.benchmarks import load_crag_mm
-from vrag_kit.benchmarks.datasets.crag_mm import (
-    NAMES,
-    CragSession,
-    CragTurn,
-    cached_image_name,
-)
+from vrag_kit.benchmarks.datasets.crag_mm import NAMES, CragSession, CragTurn, cached_image_name
 from vrag_kit.benchmarks.datasets.crag_mm_index import (
     read_annotations,
     read_diagnostic,

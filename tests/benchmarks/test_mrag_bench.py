@@ -32,9 +32,7 @@ def test_rows_come_in_the_order_of_their_ids_though_shards_sort_otherwise(tmp_pa
     assert query.image.open().getpixel((5, 5)) == (17, 7, 17)
 
 
-def test_images_are_found_in_the_corpus_by_bytes_or_by_pixels(
-    tmp_path: Path,
-) -> None:
+def test_images_are_found_in_the_corpus_by_bytes_or_by_pixels(tmp_path: Path) -> None:
     rows = [mrag_row(0), mrag_row(1), mrag_row(2)]
     corpus = corpus_of(tmp_path / "corpus", rows)
     # the same pixels in a file of other bytes, with a palette of which one colour is clear

@@ -68,9 +68,7 @@ def test_ids_stay_different_and_give_the_names_back(first: str, second: str) -> 
     assert (encode_id(first) == encode_id(second)) == (first == second)
 
 
-def test_white_space_in_ids_goes_through_a_search_and_its_file(
-    tmp_path: Path,
-) -> None:
+def test_white_space_in_ids_goes_through_a_search_and_its_file(tmp_path: Path) -> None:
     queries = [{"query-id": name, "query": "A moth?", "answer": "x"} for name in ("a b", "bare")]
     pages = [page("p 1", 1), page("p\t2", 2)]
     folder = write_pages(tmp_path / "docs", pages, queries, [label("a b", "p 1")])
@@ -146,9 +144,7 @@ def test_texts_come_from_a_sidecar(tmp_path: Path, capsys: pytest.CaptureFixture
     assert load(folder).fingerprint != benchmark.fingerprint
 
 
-def test_two_revisions_in_one_folder_and_missing_shards_are_refused(
-    tmp_path: Path,
-) -> None:
+def test_two_revisions_in_one_folder_and_missing_shards_are_refused(tmp_path: Path) -> None:
     folder = write_pages(tmp_path / "docs")
     new, old = (folder / f"queries/{name}" for name in ("train-00000-of-00001", "train/0000"))
     old.parent.mkdir()
@@ -196,9 +192,7 @@ def test_vidores_and_mtebs_copies_name_ids_and_questions_differently(tmp_path: P
 @given(
     st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from(range(7)), max_size=3))
 )
-def test_groups_are_connected_components_named_by_their_first(
-    keys: dict[str, list[int]],
-) -> None:
+def test_groups_are_connected_components_named_by_their_first(keys: dict[str, list[int]]) -> None:
     """As scipy finds them in the graph of questions and keys."""
     names = list(keys)
     links = np.zeros((len(keys) + 7, len(keys) + 7))

@@ -89,9 +89,7 @@ def texts(benchmark: Benchmark) -> dict[str, str | None]:
     return {doc_id: document.text for doc_id, document in benchmark.corpus.items()}
 
 
-def test_text_questions_are_asked_of_snippets_or_of_images_too(
-    write: Write,
-) -> None:
+def test_text_questions_are_asked_of_snippets_or_of_images_too(write: Write) -> None:
     annotations, images = write({"a1": question(), "b2": text_question()})
     alone = load_webqa(annotations, None, questions="text")
     assert alone.qrels == {"b2": {"s1": 1, "s2": 1, "s3": 0}}
@@ -117,9 +115,7 @@ def test_a_snippet_without_an_id_or_with_anothers_gets_one_of_its_question(write
     assert benchmark.corpus["b2_txt_neg_0"].text == "Fact 3."
 
 
-def test_a_question_becomes_a_query_over_the_whole_corpus(
-    write: Write,
-) -> None:
+def test_a_question_becomes_a_query_over_the_whole_corpus(write: Write) -> None:
     bare = question()
     del bare["topic"]
     benchmark = load_webqa(*write({"a1": question(), "b2": question(topic=" "), "c3": bare}))
@@ -223,9 +219,7 @@ def test_a_broken_line_is_named_by_file_and_image(write: Write, line: bytes, wor
         image.open()
 
 
-def test_the_fingerprint_changes_with_a_label_or_a_caption(
-    write: Write,
-) -> None:
+def test_the_fingerprint_changes_with_a_label_or_a_caption(write: Write) -> None:
     before = load_webqa(*write())
     assert load_webqa(*write(folder="elsewhere")).fingerprint == before.fingerprint
     label = question(img_posFacts=[fact(0)], img_negFacts=[fact(2), fact(3)])

@@ -43,9 +43,7 @@ def test_a_kill_loses_nothing_that_was_saved(tmp_path: Path) -> None:
         assert len(read_votes(path).votes) - saved.value in (0, 1)
 
 
-def test_a_file_that_is_another_annotators_or_bad_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_a_file_that_is_another_annotators_or_bad_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "new" / "ada.jsonl"
     AnnotationFile(path, "Ada")
     refused(partial(AnnotationFile, path, "Ben"), "ada.jsonl", "'Ada'", "'Ben'")

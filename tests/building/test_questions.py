@@ -68,9 +68,7 @@ def test_the_template_asks_about_each_part_of_the_most_specific_rank(tmp_path: P
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_template_asks_in_the_words_of_the_field_guide(
-    kind: str,
-) -> None:
+def test_the_template_asks_in_the_words_of_the_field_guide(kind: str) -> None:
     parts = tuple(part.name for part in KINDS[kind].hidden)
     species = generate_species_traits(kind, KINDS[kind].noun, parts, stream("template", kind))
     first, second = KINDS[kind].hidden
@@ -153,9 +151,7 @@ def test_json_is_read_strictly() -> None:
         assert read_questions_json(words) == []
 
 
-def test_a_failed_call_is_a_row_with_its_reason(
-    tmp_path: Path,
-) -> None:
+def test_a_failed_call_is_a_row_with_its_reason(tmp_path: Path) -> None:
     plans = {"Silent a": ["status 500 down"], "Chatty b": ["say Unknown."], "Cut e": ["truncated"]}
     with StrangeServer({f"name: {name}": plan for name, plan in plans.items()}) as server:
         table = write_questions(

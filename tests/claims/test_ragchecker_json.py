@@ -101,10 +101,7 @@ def test_the_readmes_checked_result_can_be_measured(tmp_path: Path) -> None:
     assert '"recall": 100.0' in told.stdout
 
 
-PLANS = {
-    "Write one fact a line": ["say It is red."],
-    "Judge claims": ["say 1: ENTAILMENT"],
-}
+PLANS = {"Write one fact a line": ["say It is red."], "Judge claims": ["say 1: ENTAILMENT"]}
 
 
 def raw(**more: object) -> dict[str, Any]:

@@ -52,9 +52,7 @@ def test_every_image_is_fetched_once_and_listed_with_its_size(tmp_path: Path) ->
     assert {name: (tmp_path / name).read_bytes() for name in wanted} == dict.fromkeys(wanted, MOTH)
 
 
-def test_what_fails_is_listed_and_tried_by_the_next_run(
-    tmp_path: Path,
-) -> None:
+def test_what_fails_is_listed_and_tried_by_the_next_run(tmp_path: Path) -> None:
     with ArchiveServer(MOTH, cuts=(100,), statuses=(429, 503)) as server:
         wanted = addresses(server, "a.jpg", "missing.jpg")
         wanted |= {"url/b.jpg": "file:///etc/passwd"}

@@ -136,9 +136,7 @@ def test_a_replaced_archive_is_an_error(
         assert path.read_bytes() == world.images[path.relative_to(tmp_path).as_posix()]
 
 
-def test_a_remote_file_reads_like_a_local_one_in_any_order(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_remote_file_reads_like_a_local_one_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "WINDOW_BYTES", 1000)
     rng = np.random.default_rng(3)
     data = rng.bytes(20_000)

@@ -123,9 +123,7 @@ def test_the_command_fetches_crag_mm_and_tells_what_is_missing(tmp_path: Path) -
     assert list(load_crag_mm(tmp_path / "to" / "multi-turn").queries) == ["x", "y"]
 
 
-def test_archives_of_two_data_sets_and_damaged_ones_are_refused(
-    tmp_path: Path,
-) -> None:
+def test_archives_of_two_data_sets_and_damaged_ones_are_refused(tmp_path: Path) -> None:
     rows = write_rows(tmp_path / "rows", [session("a")])
     with tarfile.open(tmp_path / "both.tar", "w") as tar:
         tar.add(rows, "single")

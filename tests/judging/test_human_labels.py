@@ -58,9 +58,7 @@ def test_failed_answers_are_not_drawn_and_answers_of_one_name_are_refused() -> N
     assert len(annotation_sample(clues, 20)) == 20
 
 
-def test_a_label_goes_to_every_answer_of_the_same_words(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_label_goes_to_every_answer_of_the_same_words(capsys: pytest.CaptureFixture[str]) -> None:
     words = {"answer": ["red", "red", "blue", "green"], "score": [1.0, 0.5, 0.0, float("nan")]}
     sample = labelled(4, query_id="q", group="species", arm_size=90, **words)
     rows = [("q", "red", "true", "me"), ("q", "green", "false", "me"), ("q", "gone", "true", "me")]

@@ -51,9 +51,7 @@ def test_more_answers_that_a_loose_rule_would_misread(raw: str, rule: str, lette
 
 
 @given(st.text(alphabet="ABCDabcd ().,:;!?'\"*\n-_orandnotisnswe", max_size=60))
-def test_any_reading_is_by_one_of_the_rules_and_of_the_options(
-    raw: str,
-) -> None:
+def test_any_reading_is_by_one_of_the_rules_and_of_the_options(raw: str) -> None:
     reading = read_choice(raw, LILIES)
     assert reading.rule in RULES
     assert set(reading.letters) <= set("ABCD")

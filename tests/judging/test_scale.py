@@ -8,17 +8,14 @@ import factories
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import (
-    mean_scores,
-    paired_differences,
-    per_query,
-)
+from vrag_kit.analysis import mean_scores, paired_differences, per_query
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale, judge_answers
 from vrag_kit.papers.visual_rag.answers import (
     classify_answers,
     error_cases,
 )
+from vrag_kit.papers.visual_rag.error_budget import classify_answers, error_cases
 from vrag_kit.types import Benchmark, Judgment, Query
 
 TRUTH = Scale(-1.0, 1.0)
