@@ -33,17 +33,13 @@ def chart_row(row_id: str, keypoints: Mapping[str, Any], *pictures: bytes, **mor
     }
 
 
+KEYPOINTS = {
+    "chart_00001_02": "May had 12.",
+    "chart_00002_01": "June had 3.",
+    "paragraph_00002_01_01": "Birds came later.",
+}
 ROWS = [
-    chart_row(
-        "Inter_Document_Text-Chart_00003",
-        {
-            "chart_00001_02": "May had 12.",
-            "chart_00002_01": "June had 3.",
-            "paragraph_00002_01_01": "Birds came later.",
-        },
-        RED,
-        BLUE,
-    ),
+    chart_row("Inter_Document_Text-Chart_00003", KEYPOINTS, RED, BLUE),
     chart_row("Single-Point_Chart-only_00002", {"chart_00001_02": "May had 12."}, RED),
     chart_row("Single-Point_Text-only_00001", {"paragraph_00001_01_01": "They were counted."}),
 ]
@@ -59,9 +55,8 @@ def write_charts(
     """Save the rows as `save_to_disk` does, `gt_chart` as a list, or as one picture as in
     the published files; returns their folder and the file of sentences.
     """
-    columns = dict.fromkeys(
-        ("id", "query", "gt_answer", "gt_text", "gt_keypoints"), Value("string")
-    )
+    names = ("id", "query", "gt_answer", "gt_text", "gt_keypoints")
+    columns = dict.fromkeys(names, Value("string"))
     picture = Picture() if one_picture else List(Picture())
     if one_picture:
         rows = [{**row, "gt_chart": (row["gt_chart"] or [None])[0]} for row in rows]

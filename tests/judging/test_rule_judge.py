@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from factories import read_data
 
 from vrag_kit.judging import RuleJudge, is_abstention
@@ -21,20 +20,17 @@ def test_the_rule_judge_agrees_with_the_labels() -> None:
         assert (verdict.score, verdict.marks) == expected, row
 
 
-@pytest.mark.parametrize(
-    ("text", "declines"),
-    [
-        ("I don’t know.", True),
-        ("It cannot be determined from the image.", True),
-        ("Not enough information", True),
-        ("idk", True),
-        ("I am not able to tell", True),
-        ("The wings are not visible in this picture.", True),
-        ("I cannot decide", True),
-        ("The hindwings are not red but blue", False),
-        ("no", False),
-        ("It is known to be green", False),
-    ],
+ABSTENTIONS = (
+    "I don’t know.",
+    "It cannot be determined from the image.",
+    "Not enough information",
+    "idk",
+    "I am not able to tell",
+    "The wings are not visible in this picture.",
+    "I cannot decide",
 )
-def test_declining_is_recognised(text: str, declines: bool) -> None:
-    assert is_abstention(text) == declines
+ANSWERS = ("The hindwings are not red but blue", "no", "It is known to be green")
+
+
+def test_an_abstention_is_recognised() -> None:
+    assert [text for text in (*ABSTENTIONS, *ANSWERS) if is_abstention(text)] == [*ABSTENTIONS]

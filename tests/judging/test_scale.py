@@ -22,6 +22,12 @@ TRUTH = Scale(-1.0, 1.0)
 
 
 SCORES = {"right": 1.0, "I don't know": 0.0, "wrong": -1.0}
+NAMES = [f"q{n}" for n in range(8)]
+EIGHT = factories.benchmark(
+    [Query(query_id=q, text="What?", answers=("right",), group=q) for q in NAMES],
+    [f"{q}-c" for q in NAMES],
+    {q: {f"{q}-c": 1} for q in NAMES},
+)
 
 
 class Truthful:
@@ -34,19 +40,12 @@ class Truthful:
         return [(Judgment(score=SCORES[answer], raw=answer),) for answer in answers["answer"]]
 
 
-def benchmark(queries: int) -> Benchmark:
-    names = [f"q{n}" for n in range(queries)]
-    asked = [Query(query_id=q, text="What?", answers=("right",), group=q) for q in names]
-    documents = [f"{q}-{kind}" for q in names for kind in "cn"]
-    return factories.benchmark(asked, documents, {q: {f"{q}-c": 1, f"{q}-n": 0} for q in names})
-
-
 def judged(answers: list[str | None], setting: str = "gt_clue", k: int = 1) -> pd.DataFrame:
     """One answer a query; None failed."""
     failed = ["timeout" if answer is None else "ok" for answer in answers]
     table = factories.answers(answer=answers, setting=setting, k=k, status=failed)
-    shown = [(f"{name}-c",) for name in table["query_id"]]
-    return judge_answers(Truthful(), benchmark(len(answers)), table.assign(doc_ids=shown))
+    table["doc_ids"] = [(f"{name}-c",) for name in table["query_id"]]
+    return judge_answers(Truthful(), EIGHT, table)
 
 
 def test_failures_are_filled_with_the_ends_of_the_scale() -> None:
@@ -67,7 +66,7 @@ def test_the_largest_difference_is_twice_as_large() -> None:
 
 def test_wrong_is_wrong_and_not_partly_right() -> None:
     table = judged(["right", "wrong", "I don't know"])
-    cases = error_cases(table, benchmark(3))
+    cases = error_cases(table, EIGHT)
     assert cases[["answer", "outcome"]].to_numpy().tolist() == [
         ["wrong", "incorrect"],
         ["I don't know", "abstained"],
