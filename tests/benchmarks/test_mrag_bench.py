@@ -65,7 +65,7 @@ def test_without_a_corpus_the_documents_are_the_images_of_the_rows(tmp_path: Pat
     assert sorted(benchmark.corpus)[0].startswith("row-")
 
 
-def test_matches_are_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_matches_stay_until_a_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [mrag_row(0), mrag_row(1)]
     corpus = corpus_of(tmp_path / "corpus", rows)
     folder = write_mrag_rows(tmp_path / "rows", [rows])

@@ -167,16 +167,16 @@ def test_every_image_is_that_of_its_own_line(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("facts", "words"),
     [
-        ({"a1": question(img_posFacts=[])}, "split 'val'.*img_posFacts"),
-        ({"a1": question(img_posFacts=[fact(0, caption="", title=None)])}, "30000000.*'title'"),
-        ({"a1": question(img_posFacts=[fact(4)])}, "30000004.*4 lines"),
+        ([], "split 'val'.*img_posFacts"),
+        ([fact(0, caption="", title=None)], "30000000.*'title'"),
+        ([fact(4)], "30000004.*4 lines"),
     ],
 )
-def test_bad_rows_are_named_by_question_and_key(write: Write, content: object, words: str) -> None:
+def test_bad_rows_are_named_by_question_and_key(write: Write, facts: object, words: str) -> None:
     with pytest.raises(VragError, match=f"WebQA_train_val.json.*{words}"):
-        load_webqa(*write(content))
+        load_webqa(*write({"a1": question(img_posFacts=facts)}))
 
 
 def test_a_missing_or_broken_file_is_named(write: Write) -> None:
