@@ -60,7 +60,9 @@ def sheet(
 @st.composite
 def sheets(draw: st.DrawFn, letters: str = "ENC?") -> ClaimVerdicts:
     """Any sheet of up to four claims, gold claims and items."""
-    n, m, p = (draw(st.integers(0, 4)) for _ in range(3))
+    size = st.integers(0, 4)
+    n, m = draw(size), draw(size)
+    p = draw(size)
 
     def labels(length: int) -> str:
         return draw(st.text(letters, min_size=length, max_size=length))
