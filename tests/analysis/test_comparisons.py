@@ -9,12 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import (
-    broadcast_baseline,
-    expand_strata,
-    paired_differences,
-    per_query,
-)
+from vrag_kit.analysis import broadcast_baseline, expand_strata, paired_differences, per_query
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 

@@ -14,10 +14,7 @@ import pytest
 from conftest import ROOT
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis import (
-    load_results,
-    settings_table,
-)
+from vrag_kit.analysis import load_results, settings_table
 from vrag_kit.errors import VragError
 from vrag_kit.plotting import save_figure
 

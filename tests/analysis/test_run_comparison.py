@@ -15,12 +15,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.power import tt_solve_power
 
-from vrag_kit.analysis import (
-    config_diff,
-    flips,
-    paired_answers,
-    paired_tests,
-)
+from vrag_kit.analysis import config_diff, flips, paired_answers, paired_tests
 from vrag_kit.analysis.run_comparison import minimum_detectable_difference, sign_flip_test
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale

@@ -18,13 +18,7 @@ from vrag_kit.analysis import (
     settings_table,
     trained_groups,
 )
-from vrag_kit.analysis.strata import (
-    ALL,
-    KNOWN,
-    LEFT_OUT,
-    NO_VERDICT,
-    UNKNOWN,
-)
+from vrag_kit.analysis.strata import ALL, KNOWN, LEFT_OUT, NO_VERDICT, UNKNOWN
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark
 

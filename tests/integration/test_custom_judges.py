@@ -19,14 +19,7 @@ from own_project import Write, shown
 from pages import README
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging import (
-    SHARES,
-    Rubric,
-    Scale,
-    judge_answers,
-    load_judge,
-    scale_of,
-)
+from vrag_kit.judging import SHARES, Rubric, Scale, judge_answers, load_judge, scale_of
 from vrag_kit.types import Benchmark, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?", answers=("red",))

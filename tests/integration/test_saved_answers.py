@@ -17,12 +17,7 @@ from strange_server import StrangeServer
 from vrag_kit.analysis import flips, load_answers, paired_answers, save_answers
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.generation import (
-    ask_models,
-    gt_clue,
-    one_in_k,
-    zero_shot,
-)
+from vrag_kit.generation import ask_models, gt_clue, one_in_k, zero_shot
 from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers.mrag_suite.modes import SuiteEvidence
 from vrag_kit.papers.visual_rag.judge import PROMPTS

@@ -14,11 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from vrag_kit.dry_run import dry_run
-from vrag_kit.plotting import (
-    contact_sheet,
-    model_colors,
-    save_figure,
-)
+from vrag_kit.plotting import contact_sheet, model_colors, save_figure
 from vrag_kit.plotting.style import EVIDENCE
 from vrag_kit.types import Benchmark
 

@@ -11,12 +11,7 @@ import pandas as pd
 import pytest
 from markupsafe import escape
 
-from vrag_kit.generation import (
-    ask_models,
-    build_prompt,
-    gt_clue,
-    zero_shot,
-)
+from vrag_kit.generation import ask_models, build_prompt, gt_clue, zero_shot
 from vrag_kit.papers.visual_rag.error_budget import error_cases
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark, Prompt
