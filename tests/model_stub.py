@@ -15,7 +15,7 @@ class ModelStub:
 
     fingerprint = "1"
 
-    def __init__(self, name: str, answers: Mapping[str, str | Status]) -> None:
+    def __init__(self, answers: Mapping[str, str | Status], name: str = "stub") -> None:
         self.name = name
         self.answers = dict(answers)
         self.prompts: list[str] = []

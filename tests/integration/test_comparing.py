@@ -78,7 +78,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def judged(birds: Benchmark, store: Path) -> pd.DataFrame:
     """Judged answers of both models to a clue, and to a non-clue."""
-    models = [ModelStub(name, answers) for name, answers in ANSWERS.items()]
+    models = [ModelStub(answers, name) for name, answers in ANSWERS.items()]
     contexts = gt_clue(birds, draws=1) + non_clue(birds, draws=1)
     return judge_answers(
         RuleJudge(), birds, ask_models(models, birds, contexts, store, prompts=PROMPTS)
@@ -243,7 +243,7 @@ def test_parameters_and_rubrics_that_differ_are_listed_in_full(
     cell = 'clue_position = 0\nks = [1, 5]\ndecoding = {"temperature": 0, "max_new_tokens": 16}'
     injected = 'ks = [1, 5]\nclue_position = -1\ndecoding = {"temperature": 0}'
     template = "Question: {question}\nAnswer: {answer}\n" + "How well? " * 30
-    judge = ModelStub("judge", {"": "Score: 1"})
+    judge = ModelStub({"": "Score: 1"})
     for name, cells, rubric in (
         ("a", [cell], replace(RUBRIC, template=template)),
         ("b", [cell, injected], RUBRIC),
@@ -295,7 +295,7 @@ def test_a_moved_project_shows_its_images_and_none_that_has_changed(
     (query_id,) = geese.queries
     shown = tuple(geese.corpus)
     contexts = [Context(query_id=query_id, setting="top_k", k=4, doc_ids=shown)]
-    models = [ModelStub("goose", {"": RIGHT}), ModelStub("gander", {"": WRONG})]
+    models = [ModelStub({"": RIGHT}, "goose"), ModelStub({"": WRONG}, "gander")]
     answers = ask_models(models, geese, contexts, place / "runs/answers", prompts=PROMPTS)
     table = judge_answers(RuleJudge(), geese, answers)
     save_answers(table, geese, place / "runs/figures", "01_goose", place / "runs/answers")

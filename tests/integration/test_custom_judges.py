@@ -58,7 +58,7 @@ speakers = []
 
 class Speaker(ModelStub):
     def __init__(self):
-        super().__init__("speaker", {"": REPLY})
+        super().__init__({"": REPLY})
         speakers.append(self)
 """
 
@@ -82,7 +82,7 @@ def answers(*texts: str) -> pd.DataFrame:
 
 def judged(rubric: Rubric, reply: str, folder: Path, answer: str = "pink") -> pd.DataFrame:
     """An answer as a model that always replies so judges it."""
-    judge = ModelStub("judge", {"": reply})
+    judge = ModelStub({"": reply})
     judge.fingerprint = reply
     return judge_answers(load_judge(judge, folder, rubric=rubric), ONE, answers(answer))
 
