@@ -5,10 +5,10 @@ in tables, in sentences and on pages.
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
@@ -98,12 +98,11 @@ def test_tables_are_styled_and_html_and_markdown_made_in_a_few_places_alone() ->
 
 
 def code_of(file: Path) -> str:
-    text = file.read_text(encoding="utf-8")
     if file.suffix == ".py":
-        return text
-    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-    source = "\n".join("".join(cell["source"]) for cell in cells)
-    return "\n".join(line for line in source.splitlines() if not line.startswith("%"))
+        return file.read_text(encoding="utf-8")
+    cells = nbformat.read(file, as_version=4).cells
+    lines = "\n".join(cell.source for cell in cells if cell.cell_type == "code").splitlines()
+    return "\n".join(line for line in lines if not line.startswith("%"))
 
 
 def makers(code: str) -> Iterator[str]:
