@@ -68,14 +68,16 @@ def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Pat
 def test_pages_show_answers_and_people_by_their_names(guide: Benchmark) -> None:
     query_id = next(iter(guide.queries))
     labels = pd.DataFrame(
-        [(query_id, HOSTILE, "correct", HOSTILE)],
+        [(query_id, HOSTILE, "correct", HOSTILE), ("gone", "x", "false", "me")],
         columns=["query_id", "answer", "label", "annotator"],
     )
     said = pd.DataFrame(
         [(query_id, HOSTILE, HOSTILE, "A", 1.0, ())],
         columns=["query_id", "setting", "model", "answer", "seconds", "doc_ids"],
     )
-    for page in (labels_table(guide, labels)._repr_html_(), choices_page(guide, said).data):
+    table = labels_table(guide, labels).to_html()
+    assert "gone, which small guide does not have" in table
+    for page in (table, choices_page(guide, said).data):
         assert not runs(page)
         assert HOSTILE in words(page)
 

@@ -24,7 +24,7 @@ import pandas as pd
 from vrag_kit.papers.visual_rag.error_budget import error_cases
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import gt_clue
-from vrag_kit.widgets import browse_answers, multiple_choice_panel, label_answers
+from vrag_kit.widgets import browse_answers, label_answers
 
 guide = load_visual_rag({folder!r} + "/annotations.jsonl", {folder!r} + "/images", name="guide")
 ids = list(guide.queries)[:3]
@@ -39,12 +39,6 @@ answers = pd.DataFrame(
     group="g", doc_ids=[context.doc_ids for context in contexts],
 )
 cases = error_cases(answers, guide)
-three = guide.subset(ids)
-three = replace(three, queries={{
-    name: replace(query, image=three.corpus[three.relevant(name)[0]].image,
-                  choices=(*query.answers[:1], "pink", "blue"))
-    for name, query in three.queries.items()
-}})
 """
 PANEL = f"""
 import pandas as pd
@@ -62,7 +56,7 @@ annotate(questions, read_species_folders("images"), "votes/ada.jsonl", "Ada")
 
 
 def show(lab: Lab, cell: str) -> None:
-    lab.open_notebook([cell])
+    lab.open_notebook(cell)
     lab.run_all()
 
 
