@@ -54,7 +54,7 @@ def pools(known: Embeddings, vectors: np.ndarray) -> None:
     queries = [Query(query_id=str(number), text="") for number in range(len(vectors))]
     step = (len(names) - POOL) / (len(queries) - 1)
     starts = [int(number * step) for number in range(len(queries))]
-    mine = {str(i): names[start : start + POOL] for i, start in enumerate(starts)}
+    mine = {str(i): tuple(names[start : start + POOL]) for i, start in enumerate(starts)}
     places = [np.arange(start, start + POOL) for start in starts]
 
     def product() -> None:
