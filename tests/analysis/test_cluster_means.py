@@ -45,9 +45,7 @@ def paired(clusters: list[list[float]]) -> pd.DataFrame:
 @pytest.mark.slow
 @given(CLUSTERS)
 @settings(max_examples=40, deadline=None)
-def test_0_is_outside_of_the_interval_exactly_where_p_is_below_5_percent(
-    clusters: list[list[float]],
-) -> None:
+def test_0_is_outside_where_p_is_below_5_percent(clusters: list[list[float]]) -> None:
     row = paired_differences(paired(clusters), arm="arm", by=["k"], baseline="b").iloc[0]
     if math.isnan(row["p"]):
         assert len(clusters) == 1

@@ -35,9 +35,7 @@ def test_the_interval_is_as_wide_as_cluster_robust_standard_errors_say() -> None
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
-def test_when_all_values_are_0_or_all_1_the_interval_is_exactly_binomial_over_species(
-    value: float,
-) -> None:
+def test_the_interval_of_equal_values_is_binomial_over_species(value: float) -> None:
     ours = estimate([value] * 20, [f"s{i // 2}" for i in range(20)])
     exact = stats.binomtest(int(10 * value), 10).proportion_ci(method="exact")
     assert (ours.ci_low, ours.ci_high) == pytest.approx((exact.low, exact.high))

@@ -29,9 +29,7 @@ NAN = float("nan")
         ({"value": NAN, "ci_low": NAN}, "top-k and zero-shot have no scores to compare"),
     ],
 )
-def test_a_finding_says_direction_size_interval_and_correction(
-    numbers: dict[str, float], said: str
-) -> None:
+def test_a_finding_says_size_and_correction(numbers: dict[str, float], said: str) -> None:
     assert finding({**ROW, **numbers}, "top-k", "zero-shot") == said
 
 

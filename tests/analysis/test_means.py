@@ -55,9 +55,7 @@ def by_matrices(rows: pd.DataFrame, shares: dict[str, float]) -> tuple[float, fl
 
 @pytest.mark.parametrize("shares", [{"a": 1.0}, {"a": 0.5, "b": 0.3, "c": 0.2}])
 @pytest.mark.parametrize("seed", range(3))
-def test_with_clusters_within_and_across_parts_it_is_that_of_the_matrices(
-    seed: int, shares: dict[str, float]
-) -> None:
+def test_the_variance_is_that_of_the_matrices(seed: int, shares: dict[str, float]) -> None:
     random = np.random.default_rng(seed)
     sizes = dict(zip(shares, (9, 14, 5), strict=False))
     rows = table(**{part: list(random.random(size)) for part, size in sizes.items()})

@@ -81,9 +81,7 @@ def test_what_the_demo_left_says_what_each_value_is_and_from_what_it_differs() -
             assert bool(row.get("baseline")) == bool(tested), file
 
 
-def test_names_that_look_like_missing_values_stay_names_and_empty_numbers_are_missing(
-    tmp_path: Path,
-) -> None:
+def test_names_such_as_NA_stay_names_and_empty_numbers_are_missing(tmp_path: Path) -> None:
     first = 'model,value,note\nNone,1,x\nNA,,\nnan,3,7\n"",4,\n7,5,8\n'
     (tmp_path / "01_a.csv").write_text(first, encoding="utf-8")
     (tmp_path / "02_b.csv").write_text("value,n\n6,2\n", encoding="utf-8")

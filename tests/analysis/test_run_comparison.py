@@ -122,9 +122,7 @@ def test_scores_of_different_judges_are_no_difference_of_answers() -> None:
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 20))
 @settings(deadline=None)
-def test_of_right_and_wrong_answers_it_is_mcnemars_exact_test(
-    gained: int, lost: int, same: int
-) -> None:
+def test_of_0_and_1_it_is_mcnemars_exact_test(gained: int, lost: int, same: int) -> None:
     values = np.repeat([1.0, -1.0, 0.0], [gained, lost, same + 1])
     expected = mcnemar([[same, lost], [gained, 1]], exact=True).pvalue
     assert sign_flip_test(values, ALONE[: len(values)]) == pytest.approx(expected, rel=1e-9)
@@ -135,9 +133,7 @@ def test_of_right_and_wrong_answers_it_is_mcnemars_exact_test(
     st.lists(st.integers(0, 5), min_size=9, max_size=9),
 )
 @settings(deadline=None)
-def test_it_is_the_share_of_all_signs_that_reach_as_far(
-    values: list[float], groups: list[int]
-) -> None:
+def test_it_is_the_share_of_all_sign_flips(values: list[float], groups: list[int]) -> None:
     member = np.array(groups[: len(values)])
     sums = [
         sum(v for v, g in zip(values, member, strict=True) if g == name) for name in set(member)
@@ -161,9 +157,7 @@ def test_the_minimum_detectable_difference_is_that_of_a_paired_t_test_over_group
 
 @pytest.mark.parametrize("groups", [2, 4, 5, 6, 8, 9])
 @pytest.mark.parametrize("level", [0.05, 0.05 / 10])
-def test_where_even_all_changes_in_one_direction_are_no_surprise_none_is_detectable(
-    groups: int, level: float
-) -> None:
+def test_of_few_changed_groups_none_is_detectable(groups: int, level: float) -> None:
     member = np.arange(200) % 20
     changed = (member < groups).astype(float)
     reachable = sign_flip_test(changed, member) <= level

@@ -82,9 +82,7 @@ def test_questions_without_a_verdict_are_a_stratum_of_their_own() -> None:
 
 @pytest.mark.parametrize("asked", [1, 4])
 @pytest.mark.parametrize("told", [{}, {"m": ["s1", "s9"]}])
-def test_each_answer_once_has_the_stratum_that_it_has_among_the_strata(
-    asked: int, told: dict[str, list[str]]
-) -> None:
+def test_assigned_strata_are_the_expanded_ones(asked: int, told: dict[str, list[str]]) -> None:
     scores = {setting: [each * asked for each in of] for setting, of in OPPOSITE.items()}
     table = judged(scores).sample(frac=1, random_state=0)
     placed = assign_stratum(table, told)
@@ -106,9 +104,7 @@ def test_without_answers_to_tell_what_a_model_knows_the_way_out_is_named() -> No
 MODELS = ["field-guide-vlm-few", {"model": str(FEW), "name": "mine"}, "gpt-4o@openai"]
 
 
-def test_folders_called_as_one_likes_are_told_by_the_names_in_their_questions(
-    guide: Benchmark,
-) -> None:
+def test_renamed_folders_are_known_by_names_in_questions(guide: Benchmark) -> None:
     species = sorted(set(guide.groups.values()))
     renamed = {name: f"thing {number}" for number, name in enumerate(species)}
     queries = {

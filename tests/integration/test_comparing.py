@@ -95,9 +95,7 @@ def both(answers: pd.DataFrame) -> pd.DataFrame:
     return paired_answers(answers, answers, **CHOSEN)
 
 
-def test_saved_answers_are_a_table_for_any_program(
-    birds: Benchmark, judged: pd.DataFrame, figures: Path
-) -> None:
+def test_saved_answers_are_plain(birds: Benchmark, judged: pd.DataFrame, figures: Path) -> None:
     answers = load_answers(figures)
     plain = pd.read_json(figures / "birds/03_birds.answers.jsonl.gz", lines=True)
     assert set(answers) == {*plain, "experiment"}

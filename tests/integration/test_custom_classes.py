@@ -134,9 +134,7 @@ def test_the_key_of_a_class_is_that_of_its_stored_results(mine: Write) -> None:
     assert found == "b2bbf3eed5f3a737a8d393d33fb989f2aca54c3b81db5294e3368b14a2c7d631"
 
 
-def test_an_object_is_a_retriever_too_once_it_says_what_its_vectors_are_kept_under(
-    encodes: Callable[[object], bool],
-) -> None:
+def test_an_object_with_a_fingerprint_is_a_retriever(encodes: Callable[[object], bool]) -> None:
     with pytest.raises(VragError, match="fingerprint is None; expected a text that changes"):
         encodes(in_a_cell(LETTERS)["Letters"]())
     Letters = in_a_cell(VERSIONED)["Letters"]
@@ -204,9 +202,7 @@ def test_a_parameter_file_starts_no_program(load: Callable[..., object], tmp_pat
     assert not started.exists()
 
 
-def test_options_reach_the_class_and_make_other_answers(
-    mine: Write, texts: Benchmark, tmp_path: Path
-) -> None:
+def test_options_make_other_answers(mine: Write, texts: Benchmark, tmp_path: Path) -> None:
     mine(SAYS)
     entries = [{"model": "mine:Says", "word": word, "name": word} for word in ("red", "blue")]
     answers = ask(entries, texts, tmp_path, max_new_tokens=9)
@@ -219,9 +215,7 @@ def test_options_reach_the_class_and_make_other_answers(
         ask(["mine:Says"], texts, tmp_path, samples=2)
 
 
-def test_an_object_answers_too_once_it_says_what_its_answers_are_kept_under(
-    texts: Benchmark, tmp_path: Path
-) -> None:
+def test_an_object_with_a_fingerprint_answers(texts: Benchmark, tmp_path: Path) -> None:
     model = in_a_cell(SAYS)["Says"]("green", 5)
     with pytest.raises(VragError, match="its fingerprint is None"):
         ask([model], texts, tmp_path)
@@ -255,9 +249,7 @@ def same(words: str, name: str = "same") -> dict[str, object]:
     return {"model": "model_stub:ModelStub", "answers": {"": words}, "name": name}
 
 
-def test_a_class_writes_questions_extracts_claims_and_checks_them(
-    tree: Path, tmp_path: Path
-) -> None:
+def test_a_class_writes_questions_and_checks_claims(tree: Path, tmp_path: Path) -> None:
     folders = read_species_folders(tree, {"Branta leucopsis": "Barnacle Goose"})
     question = '{"questions": [{"question": "What color are the feet?", "feature": "feet"}]}'
     written = write_questions(same(question), folders, {}, tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections.abc import Callable
@@ -58,7 +57,7 @@ speakers = []
 
 class Speaker(ModelStub):
     def __init__(self):
-        super().__init__({"": REPLY})
+        super().__init__({"pink": "-2", "": "Nearly.\\nScore: 0.75"})
         speakers.append(self)
 """
 
@@ -101,9 +100,7 @@ def test_what_a_rubrics_own_functions_do_wrong_is_said(
         judged(replace(readme_rubric, fields=fields), "well", tmp_path)
 
 
-def test_judges_of_one_name_are_told_apart_by_rubric_scale_and_model(
-    readme_rubric: Rubric, tmp_path: Path
-) -> None:
+def test_judges_of_one_name_have_keys_of_their_own(readme_rubric: Rubric, tmp_path: Path) -> None:
     other = replace(readme_rubric, template="Is {answer} any of {references}?")
     wide = replace(readme_rubric, scale=Scale(0.0, 2.0))
     same = (readme_rubric, "1")
@@ -116,35 +113,26 @@ def test_judges_of_one_name_are_told_apart_by_rubric_scale_and_model(
     assert keys[4] == keys[0]
 
 
-@pytest.mark.parametrize(
-    ("reply", "scale", "score"),
-    [
-        ("Nearly.\nScore: 0.75", Scale(0, 1), 0.75),
-        ("-1", Scale(-1, 1), -1.0),
-        ("-1", Scale(0, 1), math.nan),
-    ],
-)
-def test_a_rubric_in_the_words_of_a_parameter_file_is_asked_and_its_last_line_is_the_score(
-    reply: str, scale: Scale, score: float, mine: Write, readme_rubric: Rubric, tmp_path: Path
+def test_a_rubric_in_a_parameter_file_is_asked_and_its_last_line_is_the_score(
+    mine: Write, readme_rubric: Rubric, tmp_path: Path
 ) -> None:
+    """By the entry that the README shows, of another model."""
     blocks = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
     (block,) = [code for code in blocks if "rubric:" in code]
-    mine(SPEAKER.replace("REPLY", repr(reply)))
+    mine(SPEAKER)
     entry = {**yaml.safe_load(block)["judge"], "model": "mine:Speaker"}
-    judge = load_judge(entry, tmp_path, rubric=replace(readme_rubric, scale=scale))
-    table = judge_answers(judge, ONE, answers("{question}"), partial=True)
-    assert table["score"][0] == pytest.approx(score, nan_ok=True)
-    first, *again = sys.modules["mine"].speakers[-1].prompts
+    rubric = replace(readme_rubric, scale=Scale(-1, 1))
+    judge = load_judge(entry, tmp_path, rubric=rubric)
+    table = judge_answers(judge, ONE, answers("{question}", "pink"), partial=True)
+    np.testing.assert_array_equal(table["score"], [0.75, np.nan])
+    first, _, again = sys.modules["mine"].speakers[-1].prompts
     assert first.startswith(
         "Question: Which colour?\nAccepted: red | crimson\nAnswer: {question}\nHow well does"
     )
-    assert len(again) == math.isnan(score)
-    assert all(f"Reply with a number from {scale.worst:g} to 1 alone." in each for each in again)
+    assert "Reply with a number from -1 to 1 alone." in again
 
 
-def test_a_class_that_scores_takes_no_rubric_beside_it(
-    mine: Write, readme_rubric: Rubric, tmp_path: Path
-) -> None:
+def test_a_judge_takes_no_rubric(mine: Write, readme_rubric: Rubric, tmp_path: Path) -> None:
     mine(JUDGES)
     with pytest.raises(VragError, match="'Scorer' scores by itself; expected no rubric beside it"):
         load_judge({"model": "mine:Scorer", "rubric": "{answer}"}, tmp_path, rubric=readme_rubric)

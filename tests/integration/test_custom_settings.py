@@ -75,9 +75,7 @@ def test_a_setting_takes_a_known_template_one_by_k_or_a_template_of_its_own() ->
         ({5: "one_image"}, "no template for the setting 'mine' at k = 3"),
     ],
 )
-def test_a_setting_whose_template_is_mistyped_or_missing_is_named(
-    template: object, words: str, tmp_path: Path
-) -> None:
+def test_a_setting_without_template_is_named(template: object, words: str, tmp_path: Path) -> None:
     with pytest.raises(VragError, match=words):
         PROMPTS.with_settings({"mine": template}).template_for(context("mine", 3))
     with pytest.raises(VragError, match=r"prompts.with_settings\(\{'clue_last': template\}\)"):

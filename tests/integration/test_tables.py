@@ -37,9 +37,7 @@ def test_public_functions_check_what_comes_in(use: Callable[[pd.DataFrame], obje
         (ANSWERS[["query_id"]], "rank", "'rank'; found query_id"),
     ],
 )
-def test_a_table_needs_its_columns_a_key_in_each_row_and_ranks_from_1(
-    table: pd.DataFrame, column: str, words: str
-) -> None:
+def test_a_table_is_checked_by_column(table: pd.DataFrame, column: str, words: str) -> None:
     for good in (ANSWERS, ANSWERS.iloc[:0]):
         require_columns(good, list(ANSWERS), "here")
     with pytest.raises(VragError, match=words):

@@ -81,9 +81,7 @@ def test_a_notebook_runs_to_its_end(path: Path) -> None:
     assert warm_process.fault(path, {**fewer, **OF_ONE.get(path.stem, {})}) == ""
 
 
-def test_what_a_notebook_prints_is_compared_where_pytest_is_told_to(
-    pytestconfig: pytest.Config,
-) -> None:
+def test_notebooks_with_outputs_are_run_by_nbval(pytestconfig: pytest.Config) -> None:
     told = pytestconfig.getini("testpaths")
     assert [path.relative_to(ROOT).as_posix() for path in COMPARED] == sorted(told)[:-1]
 

@@ -38,9 +38,7 @@ def shows(axis: Axes, benchmark: Benchmark) -> bool:
     return bool(axis.images) and np.array_equal(axis.images[0].get_array(), np.asarray(picture))
 
 
-def test_a_contact_sheet_begins_with_the_query_image_and_frames_exactly_the_clues(
-    pictured: Benchmark,
-) -> None:
+def test_a_contact_sheet_shows_the_query_image_and_frames_clues(pictured: Benchmark) -> None:
     (query_id,) = pictured.queries
     figure = contact_sheet(pictured, query_id)
     gold = min(4, len(pictured.relevant(query_id)))
@@ -66,9 +64,7 @@ def test_a_gallery_cuts_the_question_not_the_accepted_answers(pictured: Benchmar
     assert "word … accepted: " in below
 
 
-def test_what_was_found_stands_beside_the_picture_that_is_asked_about(
-    pictured: Benchmark, guide: Benchmark
-) -> None:
+def test_runs_are_shown_below_the_query_image(pictured: Benchmark, guide: Benchmark) -> None:
     (query_id,) = pictured.queries
     clue = guide.relevant(query_id)[0]
     other = next(doc_id for doc_id, label in guide.qrels[query_id].items() if not label)

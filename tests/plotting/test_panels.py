@@ -111,9 +111,7 @@ def test_every_mean_is_drawn_once_with_its_interval(plot: str) -> None:
 
 
 @pytest.mark.parametrize("plot", PLOTS)
-def test_a_point_is_hollow_where_answers_failed_and_the_legend_says_only_what_is_drawn(
-    plot: str,
-) -> None:
+def test_a_point_is_hollow_where_answers_failed_and_the_legend_says_so(plot: str) -> None:
     whole = PLOTS[plot](means())
     assert legend(whole)[-1] == "95 % interval"
     table = means(n=14, n_failed=[1] + [0] * 11, bound_low=10.0, bound_high=90.0)
@@ -175,12 +173,6 @@ def test_levels_are_lines_named_at_the_right_and_reported_means_grey_ones() -> N
     assert sorted(named) == ["clue (1 image)"] * 2 + ["zero-shot (no image)"] * 2
     named = ["top-k", "1-in-k", "reported (the paper's data)", "95 % interval"]
     assert legend(figure) == named
-
-
-def test_a_panel_may_have_reported_means_alone_named_where_they_have_a_label() -> None:
-    reported = means().head(6).assign(model="paper", label=["first"] * 3 + [""] * 3)
-    figure = line_plot(means(), **{**LINES, "panels": "model"}, color="setting", reported=reported)
-    assert [[text.get_text() for text in axis.texts] for axis in figure.axes] == [[], [], ["first"]]
 
 
 def test_means_that_share_an_x_are_apart_however_near_the_next_x_is() -> None:

@@ -19,9 +19,7 @@ NUMBERS = pd.DataFrame(
 )
 
 
-def test_a_figure_is_saved_as_png_svg_and_csv_with_columns_in_the_papers_order(
-    tmp_path: Path,
-) -> None:
+def test_a_figure_is_saved_with_its_numbers_in_the_papers_order(tmp_path: Path) -> None:
     figure, axis = plt.subplots()
     axis.plot([1, 2], [3, 4])
     save_figure(figure, tmp_path / "new", "02_x", NUMBERS)
@@ -34,9 +32,7 @@ def test_a_figure_is_saved_as_png_svg_and_csv_with_columns_in_the_papers_order(
 
 
 @pytest.mark.slow
-def test_a_layout_that_differs_in_the_last_digits_gives_the_same_svg(
-    tmp_path: Path,
-) -> None:
+def test_a_layout_off_in_the_last_digits_gives_the_same_svg(tmp_path: Path) -> None:
     """As the solver of constrained layouts does from run to run."""
     drawings = []
     for off in (0.0, 3e-14):

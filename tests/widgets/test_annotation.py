@@ -57,9 +57,7 @@ def click(panel: AnnotationPanel, *names: str) -> AnnotationPanel:
     return panel
 
 
-def test_every_click_is_on_disk_at_once_and_nothing_more_at_the_end(
-    open_panel: Open, path: Path
-) -> None:
+def test_every_click_is_on_disk_at_once(open_panel: Open, path: Path) -> None:
     panel = open_panel()
     assert on_disk(path) == {}
     assert panel.progress.value.startswith("1 of 3, 0 labelled")  # equal answers are one
@@ -108,9 +106,7 @@ def test_a_file_of_somebody_else_is_refused(
     refused(partial(label_answers, benchmark, labelled(1), new, "Ada"), "'q0'", "no query of toy")
 
 
-def test_clues_are_shown_as_small_jpegs_and_a_damaged_one_is_named(
-    open_panel: Open, path: Path, tree: Path
-) -> None:
+def test_clues_are_small_jpegs(open_panel: Open, path: Path, tree: Path) -> None:
     (clue,) = tree.rglob("a.jpg")
     Image.new("RGB", (1000, 500), "red").save(clue)
     (data,) = re.findall(r'data:image/jpeg;base64,([^"]+)', open_panel().card.value)
@@ -124,9 +120,7 @@ def test_clues_are_shown_as_small_jpegs_and_a_damaged_one_is_named(
     assert on_disk(path) == {"red": "true"}
 
 
-def test_labels_of_another_tab_stay_and_what_cannot_be_saved_is_said(
-    open_panel: Open, path: Path
-) -> None:
+def test_labels_of_another_tab_and_damage_stay(open_panel: Open, path: Path) -> None:
     first, second = open_panel(), open_panel()
     click(first, "true")
     click(second, "skip", "false")

@@ -54,9 +54,7 @@ def test_the_browser_turns_pages_and_filters(wrong: Cases) -> None:
     assert (browser.count.value, browser.card.value) == ("no such answer", "")
 
 
-def test_any_table_of_answers_is_shown_with_the_prompt_as_it_was_sent(
-    guide: Benchmark, tmp_path: Path
-) -> None:
+def test_answers_are_shown_with_their_prompts(guide: Benchmark, tmp_path: Path) -> None:
     contexts = [*gt_clue(guide, draws=1)[:2], *zero_shot(guide)[:1]]
     answers = ask_models(
         [ModelStub({"": "Answer: blue"})], guide, contexts, tmp_path, prompts=PROMPTS

@@ -59,9 +59,7 @@ def test_evidence_is_shown_once_and_what_is_relevant_is_said(page: str) -> None:
     assert "image search: 2 kept (1 relevant): Talia ensis" in words(page)
 
 
-def test_failed_turns_unreadable_images_and_turns_that_were_not_asked_are_said(
-    talks: Talks, page: str
-) -> None:
+def test_what_failed_or_was_not_asked_is_said(talks: Talks, page: str) -> None:
     card = words(page)
     assert "score none, for a turn has no verdict" in card
     assert "no verdict: timeout: no whole answer" in card
