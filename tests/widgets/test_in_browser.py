@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import told_talks
 from browser import Lab
 from PIL import Image
 
@@ -17,17 +16,20 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
 pytestmark = pytest.mark.slow
-MARKUP = told_talks.MARKUP
+MARKUP = "<script>window.ran = 1</script><img src=nowhere onerror='window.ran = 1'>"
 DATA = """
 from dataclasses import replace
+import pandas as pd
 from vrag_kit.benchmarks import load_visual_rag
-from factories import judged
 
 guide = load_visual_rag({folder!r} + "/annotations.jsonl", {folder!r} + "/images", name="guide")
 ids = list(guide.queries)[:3]
 first = replace(guide.queries[ids[0]], text="Which {markup} color?", answers=("{markup}", "red"))
 guide = replace(guide, queries={{**guide.queries, ids[0]: first}})
-answers = judged(query_id=ids, answer=["pink {markup}", "blue", "green"], verdict="{markup}")
+answers = pd.DataFrame(
+    {{"query_id": ids, "answer": ["pink {markup}", "blue", "green"], "model": "{markup}",
+      "status": "ok", "score": 0.0, "verdict": "Score: {markup}", "doc_ids": [()] * 3}}
+)
 """
 PANEL = f"""
 import pandas as pd
