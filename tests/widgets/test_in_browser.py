@@ -21,6 +21,7 @@ DATA = """
 from dataclasses import replace
 import pandas as pd
 from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.widgets import label_answers
 
 guide = load_visual_rag({folder!r} + "/annotations.jsonl", {folder!r} + "/images", name="guide")
 ids = list(guide.queries)[:3]
