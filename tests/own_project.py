@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from pages import README
+from readme_pages import README
 
 ROOT = Path(__file__).parents[1]
 Write = Callable[[str], Path]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from own_way import prepared
 from PIL import Image
+from processor_inputs import prepared
 from safetensors.torch import load_file, save_file
 from tiny_models import FAMILIES, built
 from transformers import LlamaConfig, LlamaForCausalLM, LlavaForConditionalGeneration

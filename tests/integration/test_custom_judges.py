@@ -15,7 +15,7 @@ import pytest
 import yaml
 from model_stub import ModelStub
 from own_project import Write, shown
-from pages import README
+from readme_pages import README
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging import SHARES, Rubric, Scale, judge_answers, load_judge, scale_of

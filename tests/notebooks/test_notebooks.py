@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 import nbformat
+import notebook_process
 import pytest
-import warm_process
 from strip_notebooks import NOTEBOOKS, PATHS, stripped
 
 from vrag_kit.runner.params import declared_parameters
@@ -78,7 +78,7 @@ each_notebook = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.ste
 @pytest.mark.parametrize("path", WARM, ids=lambda p: p.stem)
 def test_a_notebook_runs_to_its_end(path: Path) -> None:
     fewer = {name: value for name, value in FEWER.items() if name in declared_parameters(path)}
-    assert warm_process.fault(path, {**fewer, **OF_ONE.get(path.stem, {})}) == ""
+    assert notebook_process.fault(path, {**fewer, **OF_ONE.get(path.stem, {})}) == ""
 
 
 def test_notebooks_with_outputs_are_run_by_nbval(pytestconfig: pytest.Config) -> None:

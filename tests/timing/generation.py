@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from tests.own_way import prepared
+from tests.processor_inputs import prepared
 from tests.timing import seconds
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import (
