@@ -12,13 +12,17 @@ import pandas as pd
 import pytest
 import tiny_retrievers
 from conftest import ROOT
+from model_stub import ModelStub
 from PIL import Image, ImageDraw
 from strange_server import StrangeServer, images_in, text_in
 from toy_paper.loader import load_talks
-from toy_paper.scorer import read_letter
+from toy_paper.scorer import ChoiceJudge, read_letter
 
+from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, read_prompts, top_k, zero_shot
+from vrag_kit.judging import judge_answers
+from vrag_kit.plotting import point_plot
 from vrag_kit.retrieval import search_all
 from vrag_kit.types import Benchmark
 
@@ -31,10 +35,8 @@ CORNERS = ("none", "four")
 def draw(shape: str, color: str, background: str, path: Path) -> str:
     picture = Image.new("RGB", (48, 48), background)
     pen = ImageDraw.Draw(picture)
-    if shape == "disc":
-        pen.ellipse((8, 8, 40, 40), fill=color)
-    elif shape == "ring":
-        pen.ellipse((8, 8, 40, 40), outline=color, width=6)
+    if shape in ("disc", "ring"):
+        pen.ellipse((8, 8, 40, 40), outline=color, width=6, fill=color if shape == "disc" else None)
     else:
         pen.rectangle((8, 8, 40, 40) if shape == "square" else (8, 20, 40, 28), fill=color)
     path.parent.mkdir(exist_ok=True)
@@ -107,3 +109,22 @@ def test_a_conversation_needs_its_first_turn(talks: Benchmark, tmp_path: Path) -
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
         with pytest.raises(VragError, match=r"conversation 'disc0'.*1 .query 'disc0-1'"):
             ask_models([model], talks, later, tmp_path, prompts=PROMPTS)
+
+
+def test_scores_below_zero_stay_below_zero_up_to_the_figure(
+    talks: Benchmark, tmp_path: Path
+) -> None:
+    # the later turn holds both questions: the first that fits counts
+    model = ModelStub({"How many corners?": "A", "What color is it?": "E?"})
+    table = ask_models([model], talks, zero_shot(talks), tmp_path, prompts=PROMPTS)
+    judged = judge_answers(ChoiceJudge(), talks, table)
+    # there are four colours, so that E declines (0); no corners are right for disc and ring
+    # (1) and wrong for square and bar (−1): half of that is each shape's mean
+    means = mean_scores(judged, by=["group"]).query("metric == 'accuracy'")
+    shares = means.set_index("group")["value"].to_dict()
+    assert shares == {"disc": 0.5, "square": -0.5, "ring": 0.5, "bar": -0.5}
+    drawn = to_percent(means[means["value"] < 0].assign(model="m"))
+    (axis,) = point_plot(drawn, x="group", ylabel="Score", limits=(None, None)).axes
+    points = [line.get_ydata().tolist() for line in axis.lines if line.get_marker() == "o"]
+    assert points == [[-50.0, -50.0]]
+    assert axis.get_ylim()[0] < -50
