@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from vrag_kit.generation import Failure, Reply, Status
 from vrag_kit.types import Prompt
@@ -25,7 +26,7 @@ class ModelStub:
         return [self._answer(prompt) for prompt in prompts]
 
     def _answer(self, prompt: Prompt) -> str | Reply:
-        parts = [part for message in prompt for part in message.parts]
+        parts = chain.from_iterable(message.parts for message in prompt)
         text = "".join(part for part in parts if isinstance(part, str))
         self.prompts.append(text)
         answer = next(self.answers[piece] for piece in self.answers if piece in text)

@@ -25,10 +25,9 @@ def test_a_figure_is_saved_with_its_numbers_in_the_papers_order(tmp_path: Path) 
     save_figure(figure, tmp_path / "new", "02_x", NUMBERS)
     files = sorted((tmp_path / "new").iterdir())
     assert [file.suffixes for file in files] == [[".caption", ".tex"], [".csv"], [".png"], [".svg"]]
-    _, table, picture, _ = files
     text = "unit,retriever,k,value,n\npercent,r,1,0.123457,5\n"
-    assert table.read_text(encoding="utf-8") == text
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert files[1].read_text(encoding="utf-8") == text
+    assert files[2].read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

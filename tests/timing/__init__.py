@@ -34,7 +34,9 @@ class FreeEncoder:
     numbers, are rows of a table.
     """
 
-    name, fingerprint, normalized = "free", "0" * 64, False
+    name = "free"
+    fingerprint = "0" * 64
+    normalized = False
     modalities = InputModalities()
     document_key = DocumentKey(name, fingerprint)
 
