@@ -1,33 +1,23 @@
-"""JupyterLab in Debian's Chromium, for tests of what a person sees and clicks: a
-server, a browser, and `Lab`, a page that shows one notebook.
+"""JupyterLab in Chromium, for tests of what a person sees and clicks: a server, a browser, and
+`Lab`, a page that shows one notebook.
 
-A test asks for the fixture `lab` (conftest.py); its notebook lies in the test's own
-`tmp_path`, where its kernel also works:
+A test asks for the fixture `lab` (conftest.py); its notebook lies in the test's own `tmp_path`,
+where its kernel also works:
 
     def test_the_panel_counts_clicks(lab: Lab, tmp_path: Path) -> None:
-        lab.open_notebook(["from panels import panel", "panel('clicks.txt')"])
+        lab.open_notebook("from panels import panel\\npanel('clicks.txt')")
         lab.run_all()
         lab.page.get_by_role("button", name="more").click()
         lab.until(lambda: (tmp_path / "clicks.txt").exists(), "the click is on disk")
-        lab.screenshot("panel")
-        assert lab.save().stat().st_size < 300_000
         assert lab.complaints() == []
 
-A cell "markdown: ..." is a markdown cell; `run_all` raises with the error of a cell
-that failed; `page` is Playwright's: mouse, keyboard, locators; a screenshot is a PNG in
-tmp_path, or in the folder that VRAG_SCREENSHOTS names; complaints are the errors of the
-browser's console.
-
-A page lives for one test, with a fresh workspace and settings. `lab.page.set_viewport_size`
-changes its looks, `lab.reload()` is what F5 does, with the kernel kept.
-Wait for conditions (`until`, Playwright's `wait_for`), never for a time. Without
-Chromium or JupyterLab these tests are skipped; where VRAG_BROWSER names a browser, they
-run.
+`lab.page` is Playwright's: mouse, keyboard, locators. Wait for conditions (`until`, Playwright's
+`wait_for`), never for a time. Without Chromium or JupyterLab these tests are skipped; where
+VRAG_BROWSER names a browser, they run.
 """
 
 from __future__ import annotations
 
-import http.client
 import importlib.util
 import os
 import shutil
@@ -35,8 +25,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+import urllib.request
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,16 +38,25 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 PATIENCE = 120  # seconds, for anything; only a failure takes so long
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 HARMLESS = ("favicon", "ResizeObserver loop")  # in the console of any JupyterLab
+NOTEBOOK = "window.jupyterapp?.shell.currentWidget"
+IDLE = f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'"
+STARTED = "() => window.jupyterapp?.started.then(() => jupyterapp.restored).then(() => true)"
+COMMAND = """([name, arguments]) => {
+    window.done = null;
+    window.jupyterapp.commands.execute(name, arguments).then(
+        () => { window.done = 'well'; },
+        error => { window.done = String(error); },
+    );
+}"""
+FOLDERS = {
+    "JUPYTER_CONFIG_DIR": "config",
+    "JUPYTER_DATA_DIR": "data",
+    "JUPYTER_RUNTIME_DIR": "runtime",
+    "IPYTHONDIR": "ipython",
+    "JUPYTERLAB_SETTINGS_DIR": "settings",
+    "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+}
 NEWS = "@jupyterlab/apputils-extension/notification.jupyterlab-settings"
 
 
@@ -63,107 +64,72 @@ def missing() -> str:
     """Why the browser tests cannot run here; "" if they can, or must."""
     if os.environ.get("VRAG_BROWSER"):
         return ""
-    for name in ("playwright", "jupyterlab"):
-        if importlib.util.find_spec(name) is None:
-            return f"browser tests need {name}: pip install -e '.[notebooks,tests]'"
+    if not all(map(importlib.util.find_spec, ("playwright", "jupyterlab"))):
+        return "browser tests need: pip install -e '.[notebooks,tests]'"
     if shutil.which("chromium"):
         return ""
-    return (
-        "browser tests need Chromium: apt-get install chromium fonts-dejavu-core, or set"
-        " VRAG_BROWSER to a browser's path"
-    )
+    return "browser tests need Chromium: apt-get install chromium fonts-dejavu-core"
 
 
+@dataclass(frozen=True)
 class Server:
-    """A JupyterLab server that shows the files below `root`; its settings lie in
-    `home`, a user's own are neither read nor changed.
-    """
+    """A running JupyterLab server that shows the files below `root`."""
 
-    def __init__(self, root: Path, home: Path) -> None:
-        self.root = root
-        self.home = home
-        self.log = home / "server.log"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        folders = {
-            "JUPYTER_CONFIG_DIR": "config",
-            "JUPYTER_DATA_DIR": "data",
-            "JUPYTER_RUNTIME_DIR": "runtime",
-            "IPYTHONDIR": "ipython",
-            "JUPYTERLAB_SETTINGS_DIR": "settings",
-            "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
-        }
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
-        options = {
-            "ServerApp.ip": "127.0.0.1",
-            "ServerApp.port": self.port,
-            "ServerApp.port_retries": 0,
-            "ServerApp.root_dir": root,
-            "ServerApp.open_browser": False,
-            "ServerApp.allow_root": True,
-            "ServerApp.terminals_enabled": False,
-            "IdentityProvider.token": "",
-            "LabApp.news_url": None,
-            "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
-            "LabApp.extension_manager": "readonly",
-            "LabApp.expose_app_in_browser": True,
-        }
-        self.reset()
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "jupyterlab",
-                    *(f"--{name}={value}" for name, value in options.items()),
-                ],
-                cwd=root,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**kept, **{name: str(home / folder) for name, folder in folders.items()}},
-            )
-
-    def reset(self) -> None:
-        """Settings as in a fresh installation, but for the question whether one wants
-        news.
-        """
-        shutil.rmtree(self.home / "settings", ignore_errors=True)
-        (self.home / "settings" / NEWS).parent.mkdir(parents=True)
-        (self.home / "settings" / NEWS).write_text('{"fetchNews": "false"}', encoding="utf-8")
-
-    def wait(self) -> None:
-        """Until it answers."""
-        end = time.monotonic() + PATIENCE
-        while not self._answers():
-            if self.process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(
-                    f"JupyterLab does not answer (status {self.process.poll()}); its log ends"
-                    f" with\n{self.last_words()}"
-                )
-            time.sleep(0.1)
+    root: Path
+    url: str
+    log: Path
 
     def last_words(self) -> str:
         return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-30:])
 
-    def stop(self) -> None:
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
-    def _answers(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+@contextmanager
+def serve(root: Path, home: Path) -> Iterator[Server]:
+    """A server whose settings lie in `home`; a user's own are neither read nor changed."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = {
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.root_dir": root,
+        "ServerApp.open_browser": False,
+        "ServerApp.allow_root": True,
+        "IdentityProvider.token": "",
+        "LabApp.news_url": None,
+        "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+        "LabApp.expose_app_in_browser": True,
+    }
+    (home / "settings" / NEWS).parent.mkdir(parents=True)
+    (home / "settings" / NEWS).write_text('{"fetchNews": "false"}', encoding="utf-8")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
+    folders = {name: str(home / folder) for name, folder in FOLDERS.items()}
+    arguments = [f"--{name}={value}" for name, value in options.items()]
+    server = Server(root, f"http://127.0.0.1:{port}", home / "server.log")
+    with server.log.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *arguments],
+            **{"cwd": root, "stdout": log, "stderr": log, "env": {**kept, **folders}},
+        )
+    try:
+        _wait(server, process)
+        yield server
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+def _wait(server: Server, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < end:
         try:
-            connection.request("GET", "/api/status")
-            return connection.getresponse().status == 200
+            urllib.request.urlopen(f"{server.url}/api/status", timeout=5)
         except OSError:
-            return False
-        finally:
-            connection.close()
+            time.sleep(0.1)
+        else:
+            return
+    raise RuntimeError(f"JupyterLab does not answer; its log ends with\n{server.last_words()}")
 
 
 class Lab:
@@ -179,52 +145,37 @@ class Lab:
         self.path = folder / "notebook.ipynb"
         self._console: list[str] = []
         page.set_default_timeout(1000 * PATIENCE)
-        page.on(
-            "console",
-            lambda message: self._console.append(message.text) if message.type == "error" else None,
-        )
+        page.on("console", lambda each: each.type == "error" and self._console.append(each.text))
         page.on("pageerror", lambda error: self._console.append(str(error)))
 
-    def open_notebook(self, cells: Sequence[str]) -> None:
-        """Write a notebook of these cells and open it, with a kernel that is ready."""
-        new = nbformat.v4
-        written = []
-        for cell in cells:
-            if cell.startswith("markdown: "):
-                written.append(new.new_markdown_cell(cell.removeprefix("markdown: ")))
-            else:
-                written.append(new.new_code_cell(cell))
+    def open_notebook(self, cell: str) -> None:
+        """Write a notebook of one cell and open it, with a kernel that is ready."""
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        nbformat.write(new.new_notebook(cells=written, metadata={"kernelspec": kernel}), self.path)
-        self._start()
-        self._open()
-        self.page.wait_for_function(
-            f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'"
-        )
+        cells = [nbformat.v4.new_code_cell(cell)]
+        book = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+        nbformat.write(book, self.path)
+        self.page.goto(f"{self.server.url}/lab?reset")
+        self.page.wait_for_function(STARTED)
+        path = str(self.path.relative_to(self.server.root))
+        self.command("docmanager:open", path=path, factory="Notebook")
+        self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+        self.page.wait_for_function(IDLE)
 
     def reload(self) -> None:
         """As F5 does; the kernel goes on."""
         self.page.reload()
-        self.page.wait_for_function(
-            f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'"
-        )
+        self.page.wait_for_function(IDLE)
 
     def run_all(self) -> None:
         """Run all cells; raises with the error of one that failed."""
         self.command("notebook:run-all-cells")
         for output in self.outputs():
-            if output["output_type"] == "error":
-                raise AssertionError(
-                    f"a cell failed: {output['ename']}: {output['evalue']}\n"
-                    + "\n".join(output["traceback"])
-                )
+            assert output["output_type"] != "error", "\n".join(output["traceback"])
 
     def outputs(self) -> list[dict[str, Any]]:
         """All outputs of all code cells, as a notebook file has them."""
-        return self.page.evaluate(
-            f"() => {NOTEBOOK}.content.widgets.flatMap(cell => cell.model.type === 'code' ?"
-            " cell.model.outputs.toJSON() : [])"
-        )
+        outputs = "cell => cell.model.type === 'code' ? cell.model.outputs.toJSON() : []"
+        return self.page.evaluate(f"() => {NOTEBOOK}.content.widgets.flatMap({outputs})")
 
     def save(self) -> Path:
         """Save the notebook; returns its file."""
@@ -233,30 +184,21 @@ class Lab:
 
     def command(self, name: str, **arguments: object) -> None:
         """Let JupyterLab do one of its commands, and wait until it is done."""
-        self.page.evaluate(
-            """([name, given]) => {
-            window.done = null;
-            window.jupyterapp.commands.execute(name, given).then(
-                () => { window.done = 'well'; },
-                error => { window.done = String(error); },
-            );
-        }""",
-            [name, arguments],
-        )
+        self.page.evaluate(COMMAND, [name, arguments])
         result = self.page.wait_for_function("() => window.done").json_value()
         assert result == "well", f"{name}: {result}"
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until `condition` holds, letting the browser go on meanwhile; raises
-        with `what` was awaited, a screenshot and the logs.
+        """Wait until `condition` holds, letting the browser go on meanwhile; raises with `what` was
+        awaited, a screenshot and the logs.
         """
         end = time.monotonic() + PATIENCE
         while not condition():
             if time.monotonic() > end:
-                raise AssertionError(
-                    f"waited {PATIENCE} s in vain until {what}\n{self.screenshot('in_vain')}\n"
-                    + "\n".join([*self._console, self.server.last_words()])
-                )
+                screenshot = self.folder / "in_vain.png"
+                self.page.screenshot(path=screenshot)
+                logs = "\n".join([*self._console, self.server.last_words()])
+                raise AssertionError(f"waited in vain until {what}\n{screenshot}\n{logs}")
             self.page.wait_for_timeout(50)
 
     def focus_is(self, name: str) -> None:
@@ -265,12 +207,6 @@ class Lab:
         """
         held = "() => document.activeElement.ariaLabel ?? document.activeElement.innerText"
         self.until(lambda: self.page.evaluate(held) == name, f"the focus is on {name!r}")
-
-    def screenshot(self, name: str) -> Path:
-        folder = Path(os.environ.get("VRAG_SCREENSHOTS") or self.folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=folder / f"{name}.png")
-        return folder / f"{name}.png"
 
     def complaints(self) -> list[str]:
         """What the browser's console holds of errors, but for those of JupyterLab's own
@@ -282,43 +218,6 @@ class Lab:
         """Shut all kernels down."""
         self.page.evaluate("() => window.jupyterapp?.serviceManager.sessions.shutdownAll()")
 
-    def leave(self) -> None:
-        """Ask for the end of the notebook's kernel, which takes a second, and do not wait."""
-        running = "[...(window.jupyterapp?.serviceManager.sessions.running() ?? [])].length"
-        if not self.page.evaluate(f"() => {running}"):
-            return
-        with self.page.expect_request(lambda request: request.method == "DELETE"):
-            self.page.evaluate("() => { window.jupyterapp.serviceManager.sessions.shutdownAll(); }")
-
-    def _start(self) -> None:
-        self.page.goto(f"{self.server.url}/lab?reset")
-        self.page.wait_for_function(
-            "() => window.jupyterapp?.started.then(() => window.jupyterapp.restored).then(() =>"
-            " true)"
-        )
-
-    def _open(self) -> None:
-        self.command(
-            "docmanager:open",
-            path=str(self.path.relative_to(self.server.root)),
-            factory="Notebook",
-        )
-        self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
-
-
-NOTEBOOK = "window.jupyterapp?.shell.currentWidget"
-
-
-@contextmanager
-def serve(root: Path, home: Path) -> Iterator[Server]:
-    """A running server."""
-    server = Server(root, home)
-    try:
-        server.wait()
-        yield server
-    finally:
-        server.stop()
-
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
@@ -329,10 +228,10 @@ def chromium() -> Iterator[Browser]:
     """
     from playwright.sync_api import sync_playwright
 
+    path = os.environ.get("VRAG_BROWSER") or shutil.which("chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=os.environ.get("VRAG_BROWSER") or shutil.which("chromium"), args=FLAGS
-        )
+        flags = ["--no-sandbox", "--disable-gpu", "--disable-quic"]
+        browser = playwright.chromium.launch(executable_path=path, args=flags)
         yield browser
         browser.close()
 
@@ -340,8 +239,7 @@ def chromium() -> Iterator[Browser]:
 @contextmanager
 def lab_page(server: Server, browser: Browser, folder: Path) -> Iterator[Lab]:
     """A fresh page; its kernels end with it."""
-    server.reset()
     with browser.new_context(viewport={"width": 1500, "height": 1000}) as context:
         lab = Lab(server, context.new_page(), folder)
         yield lab
-        lab.leave()
+        lab.shut_down()

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import small_index
 from joblib import cpu_count
-from own_project import Checked, Write, notebook
+from own_project import Write, notebook
 from own_project import project as empty_project
 from PIL import Image
 from small_index import Small
@@ -152,17 +152,6 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     """Write `mine.py` into a project, which is then the current folder."""
     yield empty_project(tmp_path, monkeypatch)
     sys.modules.pop("mine", None)
-
-
-@pytest.fixture
-def checked(
-    tmp_path: Path, guide_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Checked]:
-    """An empty folder whose modules are found, and the small guide, to be checked."""
-    monkeypatch.chdir(ROOT)
-    monkeypatch.syspath_prepend(tmp_path)
-    yield Checked(tmp_path, guide_folder)
-    sys.modules.pop("my_model", None)
 
 
 @pytest.fixture(scope="session")

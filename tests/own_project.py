@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 import pytest
-import yaml
-from pages import README
+from readme_pages import README
 
 from vrag_kit.runner.dry_run import describe, dry_run_notebooks
 from vrag_kit.runner.plan import read_plan
@@ -111,22 +108,3 @@ def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
         return folder / "mine.py"
 
     return write
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A module of one's own, seen as an installed package's, and parameters that name it."""
-
-    folder: Path
-    guide: Path
-
-    def check(self, book: str = ASKING_BOOK, **values: object) -> tuple[list[str], list[str]]:
-        """What a dry run finds, and what it misses, in a small project (`small_project`),
-        which is then the current folder.
-        """
-        os.chdir(self.folder)  # its fixture goes back
-        if not Path("notebooks").exists():
-            small_project(self.folder, self.guide)
-        whole = {"notebooks": [book], "data": small_data(self.guide), **values}
-        Path("p.yaml").write_text(yaml.safe_dump(whole), encoding="utf-8")
-        return check_parameters(Path("p.yaml"))

@@ -11,6 +11,7 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -74,44 +75,31 @@ class StrangeServer:
             self._at_once -= 1
 
 
+def _parts(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The parts of all messages of a request, each message's followed by a line break."""
+    for message in body["messages"]:
+        content = message["content"]
+        yield from [{"text": content}] if isinstance(content, str) else content
+        yield {"text": "\n"}
+
+
 def text_in(body: dict[str, Any]) -> str:
-    """All words of a request."""
-    contents = [message["content"] for message in body["messages"]]
-    return "\n".join(
-        content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-        for content in contents
-    )
+    """All text of a request, a line break after each message but the last."""
+    return "".join(part.get("text", "") for part in _parts(body)).removesuffix("\n")
 
 
 def images_in(body: dict[str, Any]) -> list[Image.Image]:
-    """All pictures of a request, decoded as a server does it that knows nothing of
-    EXIF.
-    """
-    parts = [
-        part
-        for message in body["messages"]
-        if not isinstance(message["content"], str)
-        for part in message["content"]
-        if part["type"] == "image_url"
-    ]
-    return [
-        Image.open(io.BytesIO(base64.b64decode(part["image_url"]["url"].split(",")[1]))).convert(
-            "RGB"
-        )
-        for part in parts
-    ]
+    """All images of a request, decoded as by a server that knows nothing of EXIF."""
+    urls = [part["image_url"]["url"] for part in _parts(body) if "image_url" in part]
+    data = [io.BytesIO(base64.b64decode(url.split(",")[1])) for url in urls]
+    return [Image.open(each).convert("RGB") for each in data]
 
 
 def good_words(body: dict[str, Any]) -> str:
     """The answer to a request: it depends on every word and pixel, in order."""
-    told = repr(
-        [
-            text_in(body),
-            [hashlib.sha256(image.tobytes()).hexdigest() for image in images_in(body)],
-            body.get("seed"),
-        ]
-    )
-    return f"Answer: {hashlib.sha256(told.encode()).hexdigest()[:8]}"
+    pixels = [hashlib.sha256(image.tobytes()).hexdigest() for image in images_in(body)]
+    content = repr([text_in(body), pixels, body.get("seed")])
+    return f"Answer: {hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -149,19 +137,14 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(200, {**good, "model": self.server_state.serves})
         if name == "status":
             code, _, words = detail.partition(" ")
+            error = {
+                "message": words or "no",
+                "type": "x",
+                "param": "temperature" if "temperature" in words else None,
+                "code": "content_policy_violation" if "policy" in words else None,
+            }
             headers = {"Retry-After": "1"} if code == "429" else {}
-            return self._send(
-                int(code),
-                {
-                    "error": {
-                        "message": words or "no",
-                        "type": "x",
-                        "param": "temperature" if "temperature" in words else None,
-                        "code": "content_policy_violation" if "policy" in words else None,
-                    }
-                },
-                headers,
-            )
+            return self._send(int(code), {"error": error}, headers)
         if name == "detail":  # as `transformers serve` words it
             return self._send(400, {"detail": "Server is pinned to 'other'"})
         if name == "as":  # another model
@@ -191,50 +174,34 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(200, words.encode(), kind="text/html")
         if name == "to":
             return self._send(307, {}, {"Location": detail})
-        answers = {
-            "choiceless": {**completion("x"), "choices": []},
+        return self._send(200, self._odd_answer(name, body))
+
+    def _odd_answer(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
+        good = completion(good_words(body))
+        cached = {**good["usage"], "prompt_tokens_details": {"cached_tokens": 80}}
+        parts = [{"type": "text", "text": "Answer: "}, {"type": "text", "text": "red"}]
+        answers: dict[str, dict[str, Any]] = {
+            "choiceless": {**good, "choices": []},
             "hollow": {},  # as a proxy says that starts up
-            "messageless": {**completion("x"), "choices": [{}]},
-            "oddly": {**completion("x"), "choices": {"first": "x"}},
-            "cached": {
-                **completion(good_words(body)),
-                "usage": {
-                    "prompt_tokens": 100,
-                    "completion_tokens": 10,
-                    "total_tokens": 110,
-                    "prompt_tokens_details": {"cached_tokens": 80},
-                },
-            },
+            "messageless": {**good, "choices": [{}]},
+            "oddly": {**good, "choices": {"first": "x"}},
+            "cached": {**good, "usage": cached},
             "truncated": completion("Answer: the hindwings are", "length"),
             "empty": completion(""),
             "filtered": completion(None, "content_filter"),
             "refusal": completion(None, refusal="I cannot help with that."),
-            "parts": completion(
-                [{"type": "text", "text": "Answer: "}, {"type": "text", "text": "red"}]
-            ),
+            "parts": completion(parts),
             "number": completion(7),
             "surrogate": completion("Answer: \ud83d red"),
-            "unmetered": {
-                name: value
-                for name, value in completion(good_words(body)).items()
-                if name != "usage"
-            },
+            "unmetered": {key: value for key, value in good.items() if key != "usage"},
         }
-        return self._send(200, answers[name])
+        return answers[name]
 
-    def _head(
-        self,
-        code: int,
-        length: int,
-        kind: str = "application/json",
-        more: dict[str, str] | None = None,
-    ) -> None:
+    def _head(self, code: int, length: int, kind: str = "application/json", **more: str) -> None:
         self.send_response(code)
-        for name, value in {
-            "Content-Type": kind,
-            "Content-Length": str(length),
-            **(more or {}),
-        }.items():
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(length))
+        for name, value in more.items():
             self.send_header(name, value)
         self.end_headers()
 
@@ -246,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
         kind: str = "application/json",
     ) -> None:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self._head(code, len(data), kind, headers)
+        self._head(code, len(data), kind, **(headers or {}))
         self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
@@ -255,17 +222,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 def completion(words: Any, why: str = "stop", refusal: str | None = None) -> dict[str, Any]:
     """A chat completion."""
+    message = {"role": "assistant", "content": words, "refusal": refusal}
     return {
-        "id": "x",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "strange-2026",
+        **{"id": "x", "object": "chat.completion", "created": 0, "model": "strange-2026"},
         "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": why,
-                "message": {"role": "assistant", "content": words, "refusal": refusal},
-            }
-        ],
+        "choices": [{"index": 0, "finish_reason": why, "message": message}],
     }

@@ -8,6 +8,7 @@ import math
 
 import pandas as pd
 import pytest
+from factories import benchmark
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
@@ -15,7 +16,6 @@ from scipy.stats import norm
 from vrag_kit.analysis import abstention_detection, add_has_evidence, risk_coverage
 from vrag_kit.analysis.abstention import d_prime
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark, Document, Query
 
 
 @settings(deadline=None)
@@ -54,45 +54,27 @@ def test_hits_are_without_evidence_and_false_alarms_with_some() -> None:
         assert row["ci_low"] < row["value"] < row["ci_high"]
 
 
-def test_a_rate_without_doubt_leaves_no_interval() -> None:
-    rows = [(f"q{i}", evidence, float(not evidence), 1.0) for i in range(5) for evidence in (0, 1)]
-    table = abstention_detection(
-        judged(rows).astype({"clue_in_context": bool}), by=["model"]
-    ).set_index("metric")
+def test_without_doubt_or_with_few_groups_there_is_no_interval() -> None:
+    sure = [(f"q{i}", bool(i % 2), float(not i % 2), 1.0) for i in range(10)]
+    table = abstention_detection(judged(sure), by=["model"]).set_index("metric")
     assert table.loc["d_prime", "value"] == pytest.approx(d_prime(5, 5, 0, 5)[0])
     assert table.loc[["d_prime", "criterion"], ["ci_low", "ci_high"]].isna().all(axis=None)
     assert table.loc["abstention_hit_rate", "ci_low"] < 1  # the rate's own is exact
-
-
-def test_few_groups_leave_no_interval_either() -> None:
-    rows = [(f"q{i % 4}", i % 3 > 0, float(i % 5 > 2), 1.0) for i in range(40)]
-    table = abstention_detection(judged(rows), by=["model"]).set_index("metric")
-    assert table.loc["d_prime", ["ci_low", "ci_high"]].isna().all()
-    more = abstention_detection(
-        judged([(f"q{i % 5}", *row[1:]) for i, row in enumerate(rows)]), by=["model"]
-    )
-    assert more.set_index("metric").loc["d_prime", ["ci_low", "ci_high"]].notna().all()
+    for groups in (4, 5):
+        rows = [(f"q{i % groups}", i % 3 > 0, float(i % 5 > 2), 1.0) for i in range(40)]
+        table = abstention_detection(judged(rows), by=["model"]).set_index("metric")
+        ends = table.loc["d_prime", ["ci_low", "ci_high"]]
+        assert ends.notna().tolist() == [groups == 5] * 2
 
 
 def test_whether_a_context_can_answer_is_read_from_the_labels() -> None:
-    benchmark = Benchmark(
-        name="b",
-        fingerprint="f",
-        queries={"q": Query(query_id="q", text="What?", group="g")},
-        corpus={name: Document(doc_id=name) for name in "abc"},
-        qrels={"q": {"a": 1, "b": 0}},
-    )
+    three = benchmark(["q"], "abc", {"q": {"a": 1, "b": 0}})
     table = pd.DataFrame({"query_id": ["q"] * 4, "doc_ids": [("a",), ("b", "a"), ("b", "c"), ()]})
-    assert add_has_evidence(table, benchmark)["clue_in_context"].tolist() == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    labelled = add_has_evidence(table, three)
+    assert labelled["clue_in_context"].tolist() == [True, True, False, False]
+    unlabelled = judged([("q", True, 0.0, 1.0)]).drop(columns="clue_in_context")
     with pytest.raises(VragError, match="add_has_evidence"):
-        abstention_detection(
-            judged([("q", True, 0.0, 1.0)]).drop(columns="clue_in_context"), by=["model"]
-        )
+        abstention_detection(unlabelled, by=["model"])
 
 
 def test_one_answer_a_prompt_gives_the_operating_point() -> None:

@@ -4,17 +4,14 @@ beside it, and it stays in the table when all its answers failed.
 
 from __future__ import annotations
 
-import factories
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
+from factories import judged_arms
 
-from vrag_kit.analysis import (
-    broadcast_baseline,
-    expand_strata,
-    paired_differences,
-    per_query,
-)
+from vrag_kit.analysis import broadcast_baseline, expand_strata, paired_differences, per_query
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 
@@ -23,20 +20,17 @@ QUESTIONS = 90
 
 def judged(ks: tuple[int, ...] = (), models: tuple[str, ...] = ("a", "b")) -> pd.DataFrame:
     """Judged answers whose clue helps a little: three baselines, and curves at `ks`."""
-    parts = []
+    arms: dict[tuple[str, str, int], list[float]] = {}
     for number, model in enumerate(models):
         random = np.random.default_rng(number)
         known = random.random(QUESTIONS) < 0.4
         helped = known | (random.random(QUESTIONS) < 0.2)
         helped[np.flatnonzero(known)[:1]] = False
-        arms = {("zero_shot", 0): known, ("gt_clue", 1): helped, ("non_clue", 1): known}
-        for setting in ("top_k", "one_in_k"):
-            arms |= {(setting, k): random.random(QUESTIONS) < 0.45 for k in ks}
-        for (setting, k), scores in arms.items():
-            rows = {"model": model, "setting": setting, "k": k, "score": scores.astype(float)}
-            species = [f"s{each % 45}" for each in range(QUESTIONS)]
-            parts.append(factories.judged(**rows, group=species))
-    return pd.concat(parts, ignore_index=True)
+        baselines = {("zero_shot", 0): known, ("gt_clue", 1): helped, ("non_clue", 1): known}
+        curves = product(("top_k", "one_in_k"), ks)
+        scores = baselines | {arm: random.random(QUESTIONS) < 0.45 for arm in curves}
+        arms |= {(model, *arm): list(map(float, right)) for arm, right in scores.items()}
+    return judged_arms(arms, group=[f"s{number % 45}" for number in range(QUESTIONS)])
 
 
 def test_the_k_and_models_of_one_curve_are_corrected_together_and_a_stratum_apart() -> None:

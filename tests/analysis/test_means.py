@@ -53,12 +53,13 @@ def by_matrices(rows: pd.DataFrame, shares: dict[str, float]) -> tuple[float, fl
     return variance, float(eigen.sum() ** 2 / (eigen**2).sum())
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_with_clusters_within_and_across_parts_it_is_that_of_the_matrices(seed: int) -> None:
+@pytest.mark.parametrize("shares", [{"a": 1.0}, {"a": 0.5, "b": 0.3, "c": 0.2}])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_variance_is_that_of_the_matrices(seed: int, shares: dict[str, float]) -> None:
     random = np.random.default_rng(seed)
-    rows = table(a=list(random.random(9)), b=list(random.random(14)), c=list(random.random(5)))
+    sizes = dict(zip(shares, (9, 14, 5), strict=False))
+    rows = table(**{part: list(random.random(size)) for part, size in sizes.items()})
     rows["group"] = random.integers(0, 11, len(rows)).astype(str)
-    shares = {"a": 0.5, "b": 0.3, "c": 0.2}
     found = table_mean(rows, WIDE, weights(**shares))
     variance, freedom = by_matrices(rows, shares)
     assert found.variance == pytest.approx(variance)

@@ -38,20 +38,15 @@ def test_an_end_that_is_not_0_never_reads_as_0(end: float, decimals: int) -> Non
 
 
 def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks() -> None:
-    claims = pd.DataFrame(
-        {
-            "model": ["ours", "ours", "printed"],
-            "k": [1, 5, 1],
-            "value": [38.02, -1.5, 4.5],
-            "ci_low": [22.4, -9.0, math.nan],
-            "ci_high": [51.7, 6.0, math.nan],
-            "n": [81, 80, math.nan],
-            "n_failed": [0, 1, 0],
-            "p": [1e-12, 0.66449, math.nan],
-            "p_holm": [2e-12, 0.0497, math.nan],
-            "metric": "accuracy",
-            "unit": "percent",
-        }
+    claims = pd.DataFrame({"model": ["ours", "ours", "printed"], "k": [1, 5, 1]}).assign(
+        value=[38.02, -1.5, 4.5],
+        ci_low=[22.4, -9.0, math.nan],
+        ci_high=[51.7, 6.0, math.nan],
+        n=[81, 80, math.nan],
+        n_failed=[0, 1, 0],
+        p=[1e-12, 0.66449, math.nan],
+        p_holm=[2e-12, 0.0497, math.nan],
+        **{"metric": "accuracy", "unit": "percent"},
     )
     found = differences_table(claims)
     cells = ["38.0 [22.4, 51.7]", "-1.5 [-9.0, 6.0]", "4.5 (no interval)"]

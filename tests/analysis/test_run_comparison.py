@@ -15,12 +15,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.power import tt_solve_power
 
-from vrag_kit.analysis import (
-    config_diff,
-    flips,
-    paired_answers,
-    paired_tests,
-)
+from vrag_kit.analysis import config_diff, flips, paired_answers, paired_tests
 from vrag_kit.analysis.run_comparison import minimum_detectable_difference, sign_flip_test
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
@@ -40,17 +35,13 @@ def noisy(seed: int, n: int = 60) -> pd.DataFrame:
     return pd.DataFrame({**asked, "query_id": names, "group": names, **given, "score": score})
 
 
-def opposite() -> list[pd.DataFrame]:
-    """Two sides: of each 20 questions the told ones all lose, and the others all gain."""
-    a, b = noisy(0, n=40), noisy(0, n=40)
-    told = np.arange(40) < 20
-    strata = np.where(told, "in training data", "not in training data")
-    sides = [a.assign(score=told.astype(float)), b.assign(score=1.0 - told)]
-    return [side.assign(stratum=strata, answer=side["score"].astype(str)) for side in sides]
-
-
 def test_opposite_effects_stand_apart_before_they_are_pooled_to_nothing() -> None:
-    pairs = paired_answers(*opposite())
+    """Of each 20 questions those in the training data all lose, and the others all gain."""
+    trained = np.arange(40) < 20
+    strata = np.where(trained, "in training data", "not in training data")
+    scores = (trained.astype(float), 1.0 - trained)
+    a, b = (noisy(0, n=40).assign(score=each, answer=each, stratum=strata) for each in scores)
+    pairs = paired_answers(a, b)
     found = paired_tests(pairs).set_index("stratum")
     assert list(found.index) == ["in training data", "not in training data", "all questions"]
     assert found["value"].tolist() == [-1.0, 1.0, 0.0]
@@ -59,11 +50,11 @@ def test_opposite_effects_stand_apart_before_they_are_pooled_to_nothing() -> Non
     assert found["n_improved"].tolist() == [0, 20, 20]
     # two exact p-values of 2 / 2**20, and that of 20 against 20, which is 1; each a family
     assert found["p_holm"].tolist() == pytest.approx([2 / 2**20, 2 / 2**20, 1.0])
-    flipped = flips(pairs)[["direction", "stratum"]].drop_duplicates()
-    assert flipped.to_numpy().tolist() == [
-        ["n_improved", "not in training data"],
-        ["n_worsened", "in training data"],
-    ]
+    directions = flips(pairs).groupby(["direction", "stratum"]).size().to_dict()
+    assert directions == {
+        ("n_improved", "not in training data"): 20,
+        ("n_worsened", "in training data"): 20,
+    }
 
 
 def test_a_difference_of_most_questions_is_found_and_holm_counts_every_row_shown() -> None:
@@ -83,42 +74,34 @@ def test_a_difference_of_most_questions_is_found_and_holm_counts_every_row_shown
     assert shown["mde"].isna().all()  # ten changed questions are no surprise among thirty rows
 
 
-def test_a_stratum_and_all_questions_are_families_of_their_own() -> None:
-    """By hand: all 12 of q0 to q11 gained in three ways of asking, half of them a stratum."""
-    settings, names = ["s0", "s1", "s2"], [f"q{number}" for number in range(12)]
-    sides = []
-    for score in (0.0, 1.0):
-        side = noisy(0, n=12).assign(score=score)
-        side["stratum"] = side["query_id"].isin(names[:6]).map({True: "first", False: "second"})
-        sides.append(pd.concat([side.assign(setting=name) for name in settings]))
-    found = paired_tests(paired_answers(*sides)).set_index("stratum")
-    assert found.loc["first", "p"].tolist() == pytest.approx([2 / 2**6] * 3)
-    assert found.loc["first", "p_holm"].tolist() == pytest.approx([3 * 2 / 2**6] * 3)
-    assert found.loc["all questions", "p_holm"].tolist() == pytest.approx([3 * 2 / 2**12] * 3)
+@pytest.mark.parametrize(
+    ("sides", "chosen", "words"),
+    [
+        (({"k": 0}, {"k": 5}), {}, r"k is 0 in A and 5 in B. Name .* --b k=5"),
+        (({}, {"benchmark": "other"}), {}, "benchmark is toy in A and other in B"),
+        (
+            ({"setting": "zero_shot", "k": 0}, {"setting": "gold", "k": 3}),
+            {"choose_a": {"setting": "zero_shot"}, "choose_b": {"setting": "gold"}},
+            r"k is 0 in A and 3 in B.*--a k=0 --b k=3",
+        ),
+        (({"query_id": "q0"}, {"query_id": "q0"}), {}, "A has two answers to one query_id"),
+    ],
+)
+def test_sides_that_differ_otherwise_than_chosen_are_refused_with_what_to_type(
+    sides: tuple[dict[str, object], dict[str, object]],
+    chosen: dict[str, dict[str, object]],
+    words: str,
+) -> None:
+    a, b = (noisy(0).assign(**columns) for columns in sides)
+    with pytest.raises(VragError, match=words):
+        paired_answers(a, b, **chosen)
 
 
-def test_where_nothing_is_asked_alike_it_says_what_each_side_has() -> None:
-    b = pd.concat([noisy(1).assign(k=k) for k in (1, 5)])
-    with pytest.raises(VragError, match=r"k is 0 in A and 1, 5 in B. Name .* --b k=1"):
-        paired_answers(noisy(0).assign(k=0), b)
-    with pytest.raises(VragError, match="benchmark is toy in A and other in B"):
-        paired_answers(noisy(0), noisy(1).assign(benchmark="other"))
-
-
-def test_nothing_is_guessed_a_column_that_is_not_named_has_to_be_equal() -> None:
+def test_sides_are_named_by_all_that_was_chosen() -> None:
     a, b = noisy(0).assign(setting="zero_shot", k=0), noisy(1).assign(setting="gold", k=3)
-    named = {"choose_a": {"setting": "zero_shot"}, "choose_b": {"setting": "gold"}}
-    with pytest.raises(VragError, match=r"k is 0 in A and 3 in B.*--a k=0 --b k=3"):
-        paired_answers(a, b, **named)
-    named = {"choose_a": named["choose_a"] | {"k": 0}, "choose_b": named["choose_b"]}
+    named = {"choose_a": {"setting": "zero_shot", "k": 0}, "choose_b": {"setting": "gold"}}
     pairs = paired_answers(a, b, **named)
     assert set(pairs["a"] + " / " + pairs["b"]) == {"zero-shot (no image), k = 0 / gold, k = 3"}
-
-
-def test_a_side_with_two_answers_of_one_kind_is_refused() -> None:
-    twice = pd.concat([noisy(0), noisy(1)])
-    with pytest.raises(VragError, match="A has two answers to one query_id"):
-        paired_answers(twice, twice)
 
 
 def test_scores_of_different_judges_are_no_difference_of_answers() -> None:
@@ -137,16 +120,10 @@ def test_scores_of_different_judges_are_no_difference_of_answers() -> None:
     assert paired_tests(paired_answers(a, a.assign(score=1.0)))["verdict"].tolist() == ["higher"]
 
 
-def flipped(gained: int, lost: int, same: int) -> np.ndarray:
-    return np.repeat([1.0, -1.0, 0.0], [gained, lost, same])
-
-
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 20))
 @settings(deadline=None)
-def test_of_right_and_wrong_answers_it_is_mcnemars_exact_test(
-    gained: int, lost: int, same: int
-) -> None:
-    values = flipped(gained, lost, same + 1)
+def test_of_0_and_1_it_is_mcnemars_exact_test(gained: int, lost: int, same: int) -> None:
+    values = np.repeat([1.0, -1.0, 0.0], [gained, lost, same + 1])
     expected = mcnemar([[same, lost], [gained, 1]], exact=True).pvalue
     assert sign_flip_test(values, ALONE[: len(values)]) == pytest.approx(expected, rel=1e-9)
 
@@ -156,9 +133,7 @@ def test_of_right_and_wrong_answers_it_is_mcnemars_exact_test(
     st.lists(st.integers(0, 5), min_size=9, max_size=9),
 )
 @settings(deadline=None)
-def test_it_is_the_share_of_all_signs_that_reach_as_far(
-    values: list[float], groups: list[int]
-) -> None:
+def test_it_is_the_share_of_all_sign_flips(values: list[float], groups: list[int]) -> None:
     member = np.array(groups[: len(values)])
     sums = [
         sum(v for v, g in zip(values, member, strict=True) if g == name) for name in set(member)
@@ -182,9 +157,7 @@ def test_the_minimum_detectable_difference_is_that_of_a_paired_t_test_over_group
 
 @pytest.mark.parametrize("groups", [2, 4, 5, 6, 8, 9])
 @pytest.mark.parametrize("level", [0.05, 0.05 / 10])
-def test_where_even_all_changes_in_one_direction_are_no_surprise_none_is_detectable(
-    groups: int, level: float
-) -> None:
+def test_of_few_changed_groups_none_is_detectable(groups: int, level: float) -> None:
     member = np.arange(200) % 20
     changed = (member < groups).astype(float)
     reachable = sign_flip_test(changed, member) <= level

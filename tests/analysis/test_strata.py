@@ -4,7 +4,6 @@ told from its answers without an image, never by the answers that are reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,25 +18,17 @@ from vrag_kit.analysis import (
     settings_table,
     trained_groups,
 )
-from vrag_kit.analysis.strata import (
-    ALL,
-    KNOWN,
-    LEFT_OUT,
-    NO_VERDICT,
-    UNKNOWN,
-)
+from vrag_kit.analysis.strata import ALL, KNOWN, LEFT_OUT, NO_VERDICT, UNKNOWN
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark
 
 FEW = WEIGHTS / "field-guide-vlm-few"
 
 
-def judged(
-    scores: dict[str, list[list[float]]], model: str = "m", settings: tuple[str, ...] = ()
-) -> pd.DataFrame:
+def judged(scores: dict[str, list[list[float]]]) -> pd.DataFrame:
     """Scores by setting, query and sample; each query is a species, s0, s1, …."""
     rows = [
-        (model, setting, 0 if setting == "zero_shot" else 1, 0, sample, f"q{n}", f"s{n}", score)
+        ("m", setting, 0 if setting == "zero_shot" else 1, 0, sample, f"q{n}", f"s{n}", score)
         for setting, queries in scores.items()
         for n, samples in enumerate(queries)
         for sample, score in enumerate(samples)
@@ -91,9 +82,7 @@ def test_questions_without_a_verdict_are_a_stratum_of_their_own() -> None:
 
 @pytest.mark.parametrize("asked", [1, 4])
 @pytest.mark.parametrize("told", [{}, {"m": ["s1", "s9"]}])
-def test_each_answer_once_has_the_stratum_that_it_has_among_the_strata(
-    asked: int, told: dict[str, list[str]]
-) -> None:
+def test_assigned_strata_are_the_expanded_ones(asked: int, told: dict[str, list[str]]) -> None:
     scores = {setting: [each * asked for each in of] for setting, of in OPPOSITE.items()}
     table = judged(scores).sample(frac=1, random_state=0)
     placed = assign_stratum(table, told)
@@ -115,20 +104,13 @@ def test_without_answers_to_tell_what_a_model_knows_the_way_out_is_named() -> No
 MODELS = ["field-guide-vlm-few", {"model": str(FEW), "name": "mine"}, "gpt-4o@openai"]
 
 
-def _called(guide: Benchmark, group: Callable[[Query], str], words: Callable[[Query], str]):
-    queries = {
-        name: replace(query, group=group(query), text=words(query))
-        for name, query in guide.queries.items()
-    }
-    return replace(guide, queries=queries)
-
-
-def test_folders_called_as_one_likes_are_told_by_the_names_in_their_questions(
-    guide: Benchmark, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_renamed_folders_are_known_by_names_in_questions(guide: Benchmark) -> None:
     species = sorted(set(guide.groups.values()))
-    mine = _called(guide, lambda query: f"thing {species.index(query.group)}", lambda q: q.text)
+    renamed = {name: f"thing {number}" for number, name in enumerate(species)}
+    queries = {
+        query_id: replace(query, group=renamed[query.group])
+        for query_id, query in guide.queries.items()
+    }
     right = trained_groups(MODELS, guide)["mine"]
-    found = trained_groups(MODELS, mine)["mine"]
-    assert found == {f"thing {species.index(name)}" for name in right}
-    assert capsys.readouterr().out == ""
+    found = trained_groups(MODELS, replace(guide, queries=queries))["mine"]
+    assert found == {renamed[name] for name in right}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import yaml
 from conftest import ROOT
-from pages import README
 from PIL import Image
+from readme_pages import README
 from retrieval_data import refused
 from votes import Votes, asked
 

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from claim_sheets import W1, W2, W3, W4, W5, Colors, letters, plain
-from pages import README
 from PIL import Image
+from readme_pages import README
 from strange_server import StrangeServer, text_in
 from typer.testing import CliRunner
 

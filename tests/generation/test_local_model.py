@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from PIL import Image
-from processor_prompts import prepared
+from processor_inputs import prepared
 from safetensors.torch import load_file, save_file
 from tiny_models import FAMILIES, built
 from transformers import LlamaConfig, LlamaForCausalLM, LlavaForConditionalGeneration

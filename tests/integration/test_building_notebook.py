@@ -13,7 +13,7 @@ from conftest import ROOT
 
 from vrag_kit.runner.job import LocalPool, failure_reason
 
-pytestmark = pytest.mark.slow
+FOLDERS = ("building_dir", "benchmark_dir", "figures_dir", "cache_dir")
 
 
 def run(notebook: str, out: Path, parameters: dict[str, object]) -> None:
@@ -22,47 +22,30 @@ def run(notebook: str, out: Path, parameters: dict[str, object]) -> None:
     assert status == 0, failure_reason(out, status)
 
 
-@pytest.fixture(scope="module")
-def built(guide_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the notebook made of the small guide's pictures, names and articles, where
-    there are no annotations.
-    """
-    folder = tmp_path_factory.mktemp("own")
+@pytest.mark.slow
+def test_another_notebook_runs_on_what_was_built_with_the_parameter_file_that_was_written(
+    guide_folder: Path, tmp_path: Path
+) -> None:
+    """Of the small guide's images, names and articles, without its annotations."""
     for name in ("images", "articles"):
-        shutil.copytree(guide_folder / name, folder / name)
-    shutil.copy(guide_folder / "categories.json", folder)
-    run(
-        "building/20_build_a_benchmark",
-        folder / "notebooks" / "20.ipynb",
-        {
-            "image_source": {
-                "name": "Field Guide (small)",
-                "images": str(folder / "images"),
-                "species_list": str(folder / "categories.json"),
-                "articles": str(folder / "articles"),
-            },
-            **{
-                name: str(folder / name)
-                for name in ("building_dir", "benchmark_dir", "figures_dir", "cache_dir")
-            },  # answers are the other notebooks' own: the same is asked once
-        },
-    )
-    return folder
-
-
-def test_another_notebook_runs_on_it_with_the_parameter_file_that_was_written(built: Path) -> None:
-    parameters = yaml.safe_load(
-        (built / "benchmark_dir" / "benchmark_dir.yaml").read_text(encoding="utf-8")
-    )
-    own = {
-        "figures_dir": str(built / "figures"),
-        "trec_dir": str(built / "trec"),
-        "cache_dir": str(built / "embeddings"),
+        shutil.copytree(guide_folder / name, tmp_path / name)
+    shutil.copy(guide_folder / "categories.json", tmp_path)
+    source = {
+        "name": "Field Guide (small)",
+        "images": str(tmp_path / "images"),
+        "species_list": str(tmp_path / "categories.json"),
+        "articles": str(tmp_path / "articles"),
     }
-    run(
-        "visual_rag/02_retriever_comparison",
-        built / "notebooks" / "02.ipynb",
-        {"data": parameters["data"], **own},
-    )
-    assert (built / "figures" / "visual_rag" / "02_retriever_comparison.csv").is_file()
-    assert len((built / "trec" / "qrels.txt").read_text(encoding="utf-8").splitlines()) > 400
+    places = {name: str(tmp_path / name) for name in FOLDERS}
+    # answers are the other notebooks' own: the same is asked once
+    building = {"image_source": source, **places}
+    run("building/20_build_a_benchmark", tmp_path / "notebooks" / "20.ipynb", building)
+    written = tmp_path / "benchmark_dir" / "benchmark_dir.yaml"
+    data = yaml.safe_load(written.read_text(encoding="utf-8"))["data"]
+    places = {name: str(tmp_path / name) for name in ("figures_dir", "trec_dir", "cache_dir")}
+    comparing = {"data": data, **places}
+    run("visual_rag/02_retriever_comparison", tmp_path / "notebooks" / "02.ipynb", comparing)
+    table = tmp_path / "figures_dir" / "visual_rag" / "02_retriever_comparison.csv"
+    assert table.is_file()
+    qrels = (tmp_path / "trec_dir" / "qrels.txt").read_text(encoding="utf-8")
+    assert len(qrels.splitlines()) > 400

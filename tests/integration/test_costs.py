@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pages import README
+from readme_pages import README
 from timing.costs import PAPERS, costs, line
 
 CALLS = {

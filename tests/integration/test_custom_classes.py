@@ -7,10 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
-from own_project import FINDING_BOOK, Checked, Write
+from factories import benchmark
+from own_project import Write
 
-from vrag_kit.analysis import trained_groups
+from vrag_kit.building import read_species_folders, write_questions
+from vrag_kit.claims import (
+    AnswerText,
+    EntailmentRequest,
+    forbid_self_check,
+    load_checker,
+    load_extractor,
+)
 from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
@@ -36,8 +45,6 @@ class Letters:
 """
 VERSIONED = LETTERS.replace("    def __init__", '    fingerprint = "1"\n    def __init__')
 SAYS = """
-from vrag_kit.generation import Failure, Reply, Status
-
 class Says:
     def __init__(self, word: str = "red", max_new_tokens: int = 1) -> None:
         self.word, self.most = word, max_new_tokens
@@ -46,11 +53,9 @@ class Says:
 
 class Gives:
     def __init__(self, what) -> None:
-        failed = Reply(raw=None, failure=Failure(Status.ERROR, "too foggy"))
         self.found = {
             "fewer": [], "none": [None], "text": "x", "mapping": {"q1": "red"},
-            "lazy": (each for each in ["red"]), "late": (int("four") for _ in "x"),
-            "empty": [""], "failed": [failed],
+            "late": (int("four") for _ in "x"),
         }[what]
     def generate(self, prompts):
         return ["1"] if "c c" in prompts[0][-1].parts[0] else self.found
@@ -69,18 +74,11 @@ class Coin:
 @pytest.fixture
 def texts() -> Benchmark:
     """Two questions over three texts; `Letters` counts the letters a, b and c."""
-    said = {"a": "a aa", "b": "b b a", "c": "c"}
-    asked = {"q1": "a", "q2": "c c"}
-    return Benchmark(
-        name="letters",
-        fingerprint="",
-        queries={
-            key: Query(query_id=key, text=text, group=key, answers=("1",))
-            for key, text in asked.items()
-        },
-        corpus={key: Document(doc_id=key, text=text) for key, text in said.items()},
-        qrels={},
-    )
+    questions = {"q1": "a", "q2": "c c"}
+    queries = [Query(query_id=q, text=t, group=q, answers=("1",)) for q, t in questions.items()]
+    documents = {"a": "a aa", "b": "b b a", "c": "c"}
+    corpus = [Document(doc_id=name, text=text) for name, text in documents.items()]
+    return benchmark(queries, corpus)
 
 
 def in_a_cell(code: str) -> dict[str, Any]:
@@ -90,42 +88,49 @@ def in_a_cell(code: str) -> dict[str, Any]:
     return cell
 
 
-def asked(models: list[object], benchmark: Benchmark, folder: Path, **decoding: object):
-    """The table of their answers without any document."""
-    contexts = zero_shot(benchmark)
+def ask(models: list[object], texts: Benchmark, folder: Path, **decoding: object) -> pd.DataFrame:
+    """Their answers without any document."""
     return ask_models(
         models,
-        benchmark,
-        contexts,
+        texts,
+        zero_shot(texts),
         Workspace(answers_dir=folder),
         prompts=PROMPTS,
         decoding=decoding,
     )
 
 
-def test_a_search_is_made_once_and_again_when_the_class_or_an_option_changes(
-    mine: Write, texts: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def encoded(entry: object) -> bool:
+@pytest.fixture
+def encodes(
+    texts: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[[object], bool]:
+    """Whether a search by a retriever encodes the documents, and not those of before."""
+
+    def encodes(entry: object) -> bool:
         search_all(texts, [entry], at=Workspace(cache_dir=tmp_path / "kept"), k=2)
         return "encoding" in capsys.readouterr().out
 
+    return encodes
+
+
+def test_a_search_is_made_once_and_again_when_the_class_or_an_option_changes(
+    mine: Write, encodes: Callable[[object], bool], tmp_path: Path
+) -> None:
     mine(LETTERS)
     with dry_run(tmp_path / "scratch") as forecast:
-        encoded("mine:Letters")  # one text, to see what it gives
+        encodes("mine:Letters")  # one text, to see what it gives
     assert forecast.any_order == {"Letters"}
-    assert encoded("mine:Letters")
+    assert encodes("mine:Letters")
     with dry_run(tmp_path / "scratch") as forecast:
-        assert not encoded("mine:Letters")
+        assert not encodes("mine:Letters")
     assert not forecast.any_order
-    assert encoded({"model": "mine:Letters", "bonus": 1.0})
+    assert encodes({"model": "mine:Letters", "bonus": 1.0})
     mine(LETTERS.replace('"abc"', '"cba"'))
-    assert encoded("mine:Letters")
+    assert encodes("mine:Letters")
     mine(VERSIONED)
-    assert encoded("mine:Letters")
+    assert encodes("mine:Letters")
     mine(f"{VERSIONED}# what a fingerprint says counts, not the file\n")
-    assert not encoded("mine:Letters")
-    assert encoded({"model": "mine:Letters", "bonus": 1.0})
+    assert not encodes("mine:Letters")
 
 
 def test_the_key_of_a_class_is_that_of_its_stored_results(mine: Write) -> None:
@@ -137,32 +142,25 @@ def test_the_key_of_a_class_is_that_of_its_stored_results(mine: Write) -> None:
     assert found == "b2bbf3eed5f3a737a8d393d33fb989f2aca54c3b81db5294e3368b14a2c7d631"
 
 
-def test_an_object_is_a_retriever_too_once_it_says_what_its_vectors_are_kept_under(
-    texts: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def encoded(own: object) -> bool:
-        search_all(texts, [own], at=Workspace(cache_dir=tmp_path / "kept"), k=1)
-        return "encoding" in capsys.readouterr().out
-
+def test_an_object_with_a_fingerprint_is_a_retriever(encodes: Callable[[object], bool]) -> None:
     with pytest.raises(VragError, match="fingerprint is None; expected a text that changes"):
-        encoded(in_a_cell(LETTERS)["Letters"]())
+        encodes(in_a_cell(LETTERS)["Letters"]())
     Letters = in_a_cell(VERSIONED)["Letters"]
     with pytest.raises(VragError, match=r"found the class; expected an object of it, Letters\(…\)"):
-        encoded(Letters)
-    assert [encoded(Letters(bonus)) for bonus in (1.0, 1.0, -5.0)] == [True, False, True]
+        encodes(Letters)
+    assert [encodes(Letters(bonus)) for bonus in (1.0, 1.0, -5.0)] == [True, False, True]
 
 
 def test_one_is_no_list(texts: Benchmark, tmp_path: Path) -> None:
-    given: Any = {"model": "mine:Says"}
-    words = r"is .*; expected a list, such as \[.*\]"
-    with pytest.raises(VragError, match=f"models {words}"):
-        ask_models(given, texts, zero_shot(texts), Workspace(answers_dir=tmp_path), prompts=PROMPTS)
-    with pytest.raises(VragError, match=f"models {words}"):
-        trained_groups(given, texts)
-    with pytest.raises(VragError, match=f"retrievers {words}"):
-        search_all(texts, given, at=Workspace(cache_dir=tmp_path), k=1)
-    with pytest.raises(VragError, match=f"metrics {words}"):
-        evaluate(make_run([("q1", "a", 1.0)]), {"q1": {"a": 1}}, metrics=given)
+    one: Any = {"model": "mine:Says"}
+    calls: dict[str, Callable[[], object]] = {
+        "models": lambda: ask(one, texts, tmp_path),
+        "retrievers": lambda: search_all(texts, one, at=Workspace(cache_dir=tmp_path), k=1),
+        "metrics": lambda: evaluate(make_run([("q1", "a", 1.0)]), {"q1": {"a": 1}}, metrics=one),
+    }
+    for name, call in calls.items():
+        with pytest.raises(VragError, match=rf"{name} is .*; expected a list, such as \[.*\]"):
+            call()
 
 
 def test_two_objects_of_one_class_want_an_attribute_name(texts: Benchmark, tmp_path: Path) -> None:
@@ -174,18 +172,14 @@ def test_two_objects_of_one_class_want_an_attribute_name(texts: Benchmark, tmp_p
     with pytest.raises(VragError, match=r"named 'Letters'.*a `name`"):
         search_all(texts, two, at=Workspace(cache_dir=tmp_path), k=1)
     with pytest.raises(VragError, match=r"named 'Says'.* object a `name`"):
-        asked(models, texts, tmp_path)
+        ask(models, texts, tmp_path)
     two[1].name, models[1].name = "bonus", "blue"
     assert set(search_all(texts, two, at=Workspace(cache_dir=tmp_path), k=1)) == {
         "Letters",
         "bonus",
     }
-    answers = asked(models, texts, tmp_path)
-    assert trained_groups(models, texts) == {}
-    assert set(zip(answers["model"], answers["answer"], strict=True)) == {
-        ("Says", "red 1"),
-        ("blue", "blue 1"),
-    }
+    answers = ask(models, texts, tmp_path).groupby("model")["answer"].unique().str[0]
+    assert answers.to_dict() == {"Says": "red 1", "blue": "blue 1"}
 
 
 @pytest.mark.parametrize(
@@ -219,61 +213,73 @@ def test_a_parameter_file_starts_no_program(load: Callable[..., object], tmp_pat
     assert not started.exists()
 
 
-def test_options_reach_the_class_and_make_other_answers(
-    mine: Write, texts: Benchmark, tmp_path: Path
-) -> None:
+def test_options_make_other_answers(mine: Write, texts: Benchmark, tmp_path: Path) -> None:
     mine(SAYS)
     entries = [{"model": "mine:Says", "word": word, "name": word} for word in ("red", "blue")]
-    answers = asked(entries, texts, tmp_path, max_new_tokens=9)
-    assert list(zip(answers["model"], answers["answer"], strict=True)) == [
-        *[("red", "red 9")] * 2,
-        *[("blue", "blue 9")] * 2,
-    ]
-    again = asked(entries[:1], texts, tmp_path, max_new_tokens=8)
-    assert set(again["answer"]) == {"red 8"}
-
-
-def test_samples_of_a_class_that_decodes_by_chance_are_told_apart(
-    mine: Write, texts: Benchmark, tmp_path: Path
-) -> None:
-    mine(SAYS)
-    answers = asked(["mine:Coin"], texts, tmp_path, samples=2)
-    assert sorted(answers["answer"]) == ["0", "0", "1", "1"]
+    answers = ask(entries, texts, tmp_path, max_new_tokens=9)
+    assert answers["answer"].tolist() == ["red 9", "red 9", "blue 9", "blue 9"]
+    again = ask(entries[:1], texts, tmp_path, max_new_tokens=8)
+    assert again["answer"].tolist() == ["red 8", "red 8"]
+    samples = ask(["mine:Coin"], texts, tmp_path, samples=2)
+    assert sorted(samples["answer"]) == ["0", "0", "1", "1"]
     with pytest.raises(VragError, match=r"2 samples .* decodes greedily"):
-        asked(["mine:Says"], texts, tmp_path, samples=2)
+        ask(["mine:Says"], texts, tmp_path, samples=2)
 
 
-def test_an_object_answers_too_once_it_says_what_its_answers_are_kept_under(
-    texts: Benchmark, tmp_path: Path
-) -> None:
+def test_an_object_with_a_fingerprint_answers(texts: Benchmark, tmp_path: Path) -> None:
     model = in_a_cell(SAYS)["Says"]("green", 5)
     with pytest.raises(VragError, match="its fingerprint is None"):
-        asked([model], texts, tmp_path)
+        ask([model], texts, tmp_path)
     model.fingerprint = "green, first version"
-    assert set(asked([model], texts, tmp_path)["answer"]) == {"green 5"}
+    assert set(ask([model], texts, tmp_path)["answer"]) == {"green 5"}
 
 
 @pytest.mark.parametrize(
-    ("entry", "words"),
+    ("model", "words"),
     [
-        ({"model": "mine:Gives", "what": "fewer"}, r"generate returned \[\] for 1 prompts"),
-        ({"model": "mine:Gives", "what": "none"}, "returned None for a prompt; expected a text"),
-        ({"model": "mine:Gives", "what": "text"}, "generate returned 'x' for 1 prompts"),
-        ({"model": "mine:Gives", "what": "mapping"}, r"generate returned \{.*\} for 1 prompts"),
-        ({"model": "mine:Gives", "what": "late"}, r"failed with ValueError: .* \(mine.py:\d+\)"),
-        ("mine:Fails", r"failed with KeyError: 'colour' \(mine.py:\d+\)\. To record a failed call"),
+        ("Gives:fewer", r"generate returned \[\] for 1 prompts"),
+        ("Gives:none", "returned None for a prompt; expected a text"),
+        ("Gives:text", "generate returned 'x' for 1 prompts"),
+        ("Gives:mapping", r"generate returned \{.*\} for 1 prompts"),
+        ("Gives:late", r"failed with ValueError: .* \(mine.py:\d+\)"),
+        ("Fails:", r"failed with KeyError: 'colour' \(mine.py:\d+\)\. To record a failed call"),
     ],
 )
 def test_what_is_wrong_with_a_model_is_said(
-    mine: Write, texts: Benchmark, tmp_path: Path, entry: object, words: str
+    mine: Write, texts: Benchmark, tmp_path: Path, model: str, words: str
 ) -> None:
     mine(SAYS)
+    name, _, what = model.partition(":")
+    entry = {"model": f"mine:{name}"} | ({"what": what} if what else {})
     with pytest.raises(VragError, match=f"^model .*{words}"):
-        asked([entry], texts, tmp_path)
+        ask([entry], texts, tmp_path)
 
 
-def test_vrag_check_misses_an_encoder_whose_vectors_no_search_takes(checked: Checked) -> None:
-    code = LETTERS.replace("in texts])", "in texts][1:])")
-    (checked.folder / "my_model.py").write_text(code, encoding="utf-8")
-    _, (fault,) = checked.check(FINDING_BOOK, retrievers=["my_model:Letters"])
-    assert "returned shape (0,) for 1 queries; expected numbers of shape (1, d)" in fault
+def same(words: str, name: str = "same") -> dict[str, object]:
+    """The entry of a class that always answers the same."""
+    return {"model": "model_stub:ModelStub", "answers": {"": words}, "name": name}
+
+
+def test_a_class_writes_questions_and_checks_claims(tree: Path, tmp_path: Path) -> None:
+    folders = read_species_folders(tree, {"Branta leucopsis": "Barnacle Goose"})
+    question = '{"questions": [{"question": "What color are the feet?", "feature": "feet"}]}'
+    written = write_questions(same(question), folders, {}, Workspace(answers_dir=tmp_path))
+    assert list(written["writer"]) == ["same"]
+    assert written["question"].item() == "What color are the feet?"
+    answer = AnswerText(query_id="q", question="What?", words="Owls.")
+    (claims,) = load_extractor(same("Owls eat moths."), Workspace(answers_dir=tmp_path)).extract(
+        [answer]
+    )
+    assert claims == ("Owls eat moths.",)
+    moth = Document(doc_id="m", text="Owls eat moths.")
+    request = EntailmentRequest(query_id="q", claims=claims, item=moth)
+    (labels,) = load_checker(same("1: ENTAILMENT"), Workspace(answers_dir=tmp_path)).check(
+        [request]
+    )
+    assert labels == ("ENTAILMENT",)
+
+
+def test_a_checker_is_another_model_where_options_of_a_class_differ() -> None:
+    forbid_self_check(same("this"), [same("that")])
+    with pytest.raises(VragError, match="it is an answerer too"):
+        forbid_self_check(same("this", name="other"), [same("this")])

@@ -2,165 +2,31 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from factories import benchmark
+from model_stub import ModelStub
 from own_project import Write, shown
-from pages import README
+from readme_pages import README
 
 from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
-from vrag_kit.judging import (
-    SHARES,
-    Rubric,
-    Scale,
-    judge_answers,
-    load_judge,
-    scale_of,
+from vrag_kit.judging import SHARES, Rubric, Scale, judge_answers, load_judge, scale_of
+from vrag_kit.types import Query
+
+ONE = factories.benchmark(
+    [Query(query_id="q0", text="Which colour?", answers=("red", "crimson"), group="g")]
 )
-from vrag_kit.types import Benchmark, Prompt, Query
-
-QUERY = Query(query_id="q", text="Which colour?", answers=("red",))
-ONE = Benchmark(name="b", fingerprint="f", queries={"q": QUERY}, corpus={}, qrels={})
-
-
-@pytest.fixture(autouse=True)
-def with_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The README's judge is an endpoint's model, which is not loaded without its key."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
-
-
-def readmes() -> Rubric:
-    """The rubric that the README shows."""
-    known: dict[str, object] = {}
-    exec(shown("share = Rubric"), known)
-    rubric = known["share"]
-    assert isinstance(rubric, Rubric)
-    return rubric
-
-
-class Says:
-    """A judge that replies to an answer as it is told to, and then to what it is asked again."""
-
-    batched = False
-
-    def __init__(self, *replies: str) -> None:
-        self.replies = list(replies)
-        self.fingerprint = " ".join(replies)
-        self.heard: list[Prompt] = []
-
-    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
-        self.heard += prompts
-        return [self.replies.pop(0) for _ in prompts]
-
-
-def judged(rubric: Rubric, says: Says, folder: Path, *answers: str) -> pd.DataFrame:
-    rows = pd.DataFrame({"query_id": "q", "answer": answers, "status": "ok", "detail": ""})
-    return judge_answers(load_judge(says, Workspace(answers_dir=folder), rubric=rubric), ONE, rows)
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        (lambda query: {}, r"TypeError: [^(]*\(\) takes .* given. It is called with the query"),
-        (lambda query, answer: {}[answer], r"KeyError: .*judges.py:\d+"),
-    ],
-)
-def test_what_a_rubrics_own_functions_do_wrong_is_said(
-    fields: object, words: str, tmp_path: Path
-) -> None:
-    with pytest.raises(VragError, match=f"rubric: its fields failed with {words}"):
-        judged(replace(readmes(), fields=fields), Says("well", "well"), tmp_path, "red")
-
-
-def test_judges_of_one_name_are_told_apart_by_rubric_scale_and_model(tmp_path: Path) -> None:
-    mine = readmes()
-    other = replace(mine, template="Is {answer} any of {references}?")
-    wide = replace(mine, scale=Scale(0.0, 2.0))
-    told = [(mine, "1"), (other, "1"), (wide, "1"), (mine, "0.5"), (mine, "1")]
-    tables = [
-        judged(rubric, Says(reply), tmp_path / str(place), "pink")
-        for place, (rubric, reply) in enumerate(told)
-    ]
-    assert {name for table in tables for name in table["judge"]} == {"Says"}
-    keys = [table["judge_id"].item() for table in tables]
-    assert len(set(keys)) == 4
-    assert keys[4] == keys[0]
-
-
-SPEAKER = """
-heard = []
-
-
-class Speaker:
-    def generate(self, prompts):
-        heard.extend(part for prompt in prompts for part in prompt[-1].parts)
-        return ["{reply}" for _ in prompts]
-
-
-class Scorer:
-    def score(self, query, answer):
-        return 1.0
-"""
-
-
-def in_the_readmes_words(model: str) -> dict[str, Any]:
-    """The entry that the README shows in a parameter file, of this model."""
-    (block,) = [
-        code for code in re.findall(r"```yaml\n(.*?)```", README, re.S) if "rubric:" in code
-    ]
-    return {**yaml.safe_load(block)["judge"], "model": model}
-
-
-@pytest.mark.parametrize(
-    ("reply", "scale", "score"),
-    [
-        ("Nearly.\\nScore: 0.75", Scale(0, 1), 0.75),
-        ("-1", Scale(-1, 1), -1.0),
-        ("-1", Scale(0, 1), math.nan),
-    ],
-)
-def test_a_rubric_in_the_words_of_a_parameter_file_is_asked_and_its_last_line_is_the_score(
-    reply: str, scale: Scale, score: float, mine: Write, tmp_path: Path
-) -> None:
-    mine(SPEAKER.replace("{reply}", reply))
-    protocol = replace(readmes(), scale=scale)
-    judge = load_judge(
-        in_the_readmes_words("mine:Speaker"), Workspace(answers_dir=tmp_path), rubric=protocol
-    )
-    rows = pd.DataFrame({"query_id": "q", "answer": ["{question}"], "status": "ok", "detail": ""})
-    query = replace(QUERY, answers=("red", "crimson"))
-    table = judge_answers(judge, replace(ONE, queries={"q": query}), rows, partial=True)
-    assert table["score"][0] == pytest.approx(score, nan_ok=True)
-    first, *again = sys.modules["mine"].heard
-    assert first.startswith(
-        "Question: Which colour?\nAccepted: red | crimson\nAnswer: {question}\nHow well does"
-    )
-    assert bool(again) == math.isnan(score)
-    assert again[1:] == []
-    assert all(f"Reply with a number from {scale.worst:g} to 1 alone." in each for each in again)
-
-
-def test_a_class_that_scores_takes_no_words_beside_it(mine: Write, tmp_path: Path) -> None:
-    mine(SPEAKER)
-    with pytest.raises(VragError, match="'Scorer' scores by itself; expected no rubric beside it"):
-        load_judge(
-            in_the_readmes_words("mine:Scorer"), Workspace(answers_dir=tmp_path), rubric=readmes()
-        )
-
-
 JUDGES = """
-class Long:
+class Scorer:
     scale = (-1, 1)
     def score(self, query, answer):
         return {"one": -1, "two": 0.5}.get(answer)
@@ -185,52 +51,130 @@ class Fails:
 class Nothing:
     pass
 """
+SPEAKER = """
+from model_stub import ModelStub
+
+speakers = []
+
+class Speaker(ModelStub):
+    def __init__(self):
+        super().__init__({"pink": "-2", "": "Nearly.\\nScore: 0.75"})
+        speakers.append(self)
+"""
 
 
-@pytest.fixture
-def texts() -> Benchmark:
-    """Two questions whose accepted answer is 1."""
-    return benchmark([Query(query_id=q, text="a", group=q, answers=("1",)) for q in ("q1", "q2")])
+@pytest.fixture(scope="module")
+def readme_rubric() -> Rubric:
+    """The rubric that the README shows."""
+    known: dict[str, object] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-x")  # its judge is an endpoint's, loaded and not asked
+        exec(shown("share = Rubric"), known)
+    rubric = known["share"]
+    assert isinstance(rubric, Rubric)
+    return rubric
 
 
-def answers_to_q1(*said: str) -> pd.DataFrame:
-    """These answers, one of which the model left empty."""
-    rows = [{"query_id": "q1", "answer": each, "status": "ok"} for each in said]
-    rows.append({"query_id": "q1", "answer": "", "status": "empty"})
-    return pd.DataFrame(rows).assign(detail="")
+def answers(*texts: str) -> pd.DataFrame:
+    """Answers to the one question."""
+    return factories.answers(query_id="q0", answer=list(texts))
+
+
+def judged(rubric: Rubric, reply: str, folder: Path, answer: str = "pink") -> pd.DataFrame:
+    """An answer as a model that always replies so judges it."""
+    judge = ModelStub({"": reply})
+    judge.fingerprint = reply
+    return judge_answers(
+        load_judge(judge, Workspace(answers_dir=folder), rubric=rubric), ONE, answers(answer)
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (lambda query: {}, r"TypeError: [^(]*\(\) takes .* given. It is called with the query"),
+        (lambda query, answer: {}[answer], r"KeyError: .*judges.py:\d+"),
+    ],
+)
+def test_what_a_rubrics_own_functions_do_wrong_is_said(
+    fields: Callable[..., dict[str, str]], words: str, readme_rubric: Rubric, tmp_path: Path
+) -> None:
+    with pytest.raises(VragError, match=f"rubric: its fields failed with {words}"):
+        judged(replace(readme_rubric, fields=fields), "well", tmp_path)
+
+
+def test_judges_of_one_name_have_keys_of_their_own(readme_rubric: Rubric, tmp_path: Path) -> None:
+    other = replace(readme_rubric, template="Is {answer} any of {references}?")
+    wide = replace(readme_rubric, scale=Scale(0.0, 2.0))
+    same = (readme_rubric, "1")
+    judges = [same, (other, "1"), (wide, "1"), (readme_rubric, "0.5"), same]
+    keys = [
+        judged(rubric, reply, tmp_path / str(place))["judge_id"].item()
+        for place, (rubric, reply) in enumerate(judges)
+    ]
+    assert len(set(keys)) == 4
+    assert keys[4] == keys[0]
+
+
+def test_a_rubric_in_a_parameter_file_is_asked_and_its_last_line_is_the_score(
+    mine: Write, readme_rubric: Rubric, tmp_path: Path
+) -> None:
+    """By the entry that the README shows, of another model."""
+    blocks = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    (block,) = [code for code in blocks if "rubric:" in code]
+    mine(SPEAKER)
+    entry = {**yaml.safe_load(block)["judge"], "model": "mine:Speaker"}
+    rubric = replace(readme_rubric, scale=Scale(-1, 1))
+    judge = load_judge(entry, Workspace(answers_dir=tmp_path), rubric=rubric)
+    table = judge_answers(judge, ONE, answers("{question}", "pink"), partial=True)
+    np.testing.assert_array_equal(table["score"], [0.75, np.nan])
+    first, _, again = sys.modules["mine"].speakers[-1].prompts
+    assert first.startswith(
+        "Question: Which colour?\nAccepted: red | crimson\nAnswer: {question}\nHow well does"
+    )
+    assert "Reply with a number from -1 to 1 alone." in again
+
+
+def test_a_judge_takes_no_rubric(mine: Write, readme_rubric: Rubric, tmp_path: Path) -> None:
+    mine(JUDGES)
+    with pytest.raises(VragError, match="'Scorer' scores by itself; expected no rubric beside it"):
+        load_judge(
+            {"model": "mine:Scorer", "rubric": "{answer}"},
+            Workspace(answers_dir=tmp_path),
+            rubric=readme_rubric,
+        )
 
 
 @pytest.mark.parametrize(
     ("name", "scores", "raw"),
     [
-        ("Long", [0, 0.75, np.nan, 0], ["Long: -1", "Long: 0.5"]),
+        ("Scorer", [0, 0.75, np.nan, 0], ["Scorer: -1", "Scorer: 0.5"]),
         ("Grades", [0, 0.75, 1, 0], ["Grades: 1", "Grades: 4"]),
     ],
 )
 def test_scores_are_brought_to_the_scale_of_accuracy_and_words_stay(
-    name: str, scores: list[float], raw: list[str], mine: Write, texts: Benchmark
+    name: str, scores: list[float], raw: list[str], mine: Write
 ) -> None:
     mine(JUDGES)
-    judged = judge_answers(load_judge(f"mine:{name}"), texts, answers_to_q1("one", "two", "three"))
-    np.testing.assert_array_equal(judged["score"], scores)
-    assert scale_of(judged) == SHARES
-    assert list(judged["verdict"][:2]) == raw
+    rows = answers("one", "two", "three", "").assign(status=["ok"] * 3 + ["empty"])
+    table = judge_answers(load_judge(f"mine:{name}"), ONE, rows)
+    np.testing.assert_array_equal(table["score"], scores)
+    assert scale_of(table) == SHARES
+    assert list(table["verdict"][:2]) == raw
 
 
-def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark) -> None:
+def test_an_object_judges_and_needs_no_fingerprint(mine: Write) -> None:
     mine(JUDGES)
-    own: dict[str, Any] = {}
+    own: dict[str, type] = {}
     exec(JUDGES, own)
-    answers = answers_to_q1("one", "two")[:2]
-    by_name = judge_answers(load_judge("mine:Grades"), texts, answers)
-    judged = judge_answers(own["Grades"](), texts, answers)
-    assert set(judged["judge_id"]) == {""}  # whether it is the same class nobody knows
-    assert judged.drop(columns="judge_id").equals(by_name.drop(columns="judge_id"))
-    assert judge_answers(load_judge(own["Grades"]()), texts, answers).equals(judged)
+    by_name = judge_answers(load_judge("mine:Grades"), ONE, answers("one", "two"))
+    table = judge_answers(own["Grades"](), ONE, answers("one", "two"))
+    assert set(table["judge_id"]) == {""}  # nobody knows whether it is the same class
+    assert table.drop(columns="judge_id").equals(by_name.drop(columns="judge_id"))
     with pytest.raises(VragError, match=r"judge Nothing\(…\): found Nothing without score"):
-        judge_answers(own["Nothing"](), texts, answers)
+        judge_answers(own["Nothing"](), ONE, answers("one"))
     with pytest.raises(VragError, match="found 'rule'; expected a judge"):
-        judge_answers("rule", texts, answers)
+        judge_answers("rule", ONE, answers("one"))
 
 
 @pytest.mark.parametrize(
@@ -241,9 +185,7 @@ def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark
         ("Fails", r"judge Fails: .* KeyError: 'one' \(mine.py:22\)"),
     ],
 )
-def test_what_a_judge_gives_off_its_scale_is_said(
-    name: str, words: str, mine: Write, texts: Benchmark
-) -> None:
+def test_what_a_judge_gives_off_its_scale_is_said(name: str, words: str, mine: Write) -> None:
     mine(JUDGES)
     with pytest.raises(VragError, match=words):
-        judge_answers(load_judge(f"mine:{name}"), texts, answers_to_q1("one")[:1])
+        judge_answers(load_judge(f"mine:{name}"), ONE, answers("one"))

@@ -53,12 +53,3 @@ def test_a_full_disk_fails_notebooks_and_not_the_run(here: Path, disk: Path) -> 
     status, told = said("run", P, "--jobs", "1")
     assert (status, told.count("] done in")) == (0, 2), told
     assert not list(disk.rglob("*.part"))
-
-
-@pytest.mark.slow
-def test_an_edition_that_has_no_room_says_what_to_choose(disk: Path) -> None:
-    status, told = said("data", "generate", "field-guide-small", str(disk / "drawn"))
-    assert status == 2
-    assert f"{disk / 'drawn'}: " in told
-    assert "cannot be drawn there (No space left on device)" in told
-    assert "with write access and free space" in told

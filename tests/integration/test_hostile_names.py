@@ -5,10 +5,10 @@ in tables, in sentences and on pages.
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
@@ -70,14 +70,16 @@ def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Pat
 def test_pages_show_answers_and_people_by_their_names(guide: Benchmark) -> None:
     query_id = next(iter(guide.queries))
     labels = pd.DataFrame(
-        [(query_id, HOSTILE, "correct", HOSTILE)],
+        [(query_id, HOSTILE, "correct", HOSTILE), ("gone", "x", "false", "me")],
         columns=["query_id", "answer", "label", "annotator"],
     )
     said = pd.DataFrame(
         [(query_id, HOSTILE, HOSTILE, "A", 1.0, ())],
         columns=["query_id", "setting", "model", "answer", "seconds", "doc_ids"],
     )
-    for page in (labels_table(guide, labels)._repr_html_(), choices_page(guide, said).data):
+    table = labels_table(guide, labels).to_html()
+    assert "gone, which small guide does not have" in table
+    for page in (table, choices_page(guide, said).data):
         assert not runs(page)
         assert HOSTILE in words(page)
 
@@ -100,12 +102,11 @@ def test_tables_are_styled_and_html_and_markdown_made_in_a_few_places_alone() ->
 
 
 def code_of(file: Path) -> str:
-    text = file.read_text(encoding="utf-8")
     if file.suffix == ".py":
-        return text
-    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-    source = "\n".join("".join(cell["source"]) for cell in cells)
-    return "\n".join(line for line in source.splitlines() if not line.startswith("%"))
+        return file.read_text(encoding="utf-8")
+    cells = nbformat.read(file, as_version=4).cells
+    lines = "\n".join(cell.source for cell in cells if cell.cell_type == "code").splitlines()
+    return "\n".join(line for line in lines if not line.startswith("%"))
 
 
 def makers(code: str) -> Iterator[str]:

@@ -59,9 +59,7 @@ def test_a_mapping_opens_the_files_that_it_names(
         assert any(all(w in words for w in a.split(" and ")) for a in query.answers)
 
 
-def test_a_dry_run_does_not_generate_for_minutes_but_says_what_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dry_run_draws_no_edition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     words = r"data/field-guide-mrag-bench .*`vrag data generate field-guide-mrag-bench data/"
     with dry_run(tmp_path / "scratch"), pytest.raises(VragError, match=words):

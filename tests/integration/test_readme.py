@@ -11,7 +11,7 @@ import pytest
 import typer
 import yaml
 from conftest import ROOT
-from pages import PAGES, README
+from readme_pages import PAGES, README
 from strip_notebooks import PATHS
 
 from vrag_kit.runner.cli import app

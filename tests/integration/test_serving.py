@@ -50,9 +50,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_served_answers_equal_those_in_process(
-    served: str, guide: Benchmark, tmp_path: Path
-) -> None:
+def test_served_answers_equal_local_ones(served: str, guide: Benchmark, tmp_path: Path) -> None:
     # two of these questions silence this model among twenty images
     few = guide.subset([list(guide.queries)[place] for place in (0, 1, 2, 3, 11, 14)])
     contexts = zero_shot(few) + gt_clue(few, draws=1) + one_in_k(few, ks=[5, 20], draws=1)

@@ -15,7 +15,6 @@ from vrag_kit.papers.visual_rag.answers import (
     classify_answers,
     error_cases,
 )
-from vrag_kit.papers.visual_rag.error_budget import classify_answers, error_cases
 from vrag_kit.types import Benchmark, Judgment, Query
 
 TRUTH = Scale(-1.0, 1.0)

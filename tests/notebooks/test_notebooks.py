@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 import nbformat
+import notebook_process
 import pytest
-import warm_process
 from strip_notebooks import NOTEBOOKS, PATHS, stripped
 
 from vrag_kit.runner.params import declared_parameters
@@ -52,6 +52,11 @@ OF_ONE = {
 """The same of one notebook."""
 
 
+LOADS_JUDGE = r"(?:load_judge|load_truthfulness_judge|open_judges|open_claim_pipeline)\((?!\")"
+QUERIES_MODELS = r"\b(?:ask\w*|detect_ambiguity|rewrite_questions|evaluate_judge)\("
+OF_THE_DEMO = r"the demo\b|demo's|field-guide-vlm|our answerers|these models|, as here,"
+
+
 @cache
 def book(path: Path) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
@@ -61,95 +66,61 @@ def code_cells(path: Path) -> list[nbformat.NotebookNode]:
     return [cell for cell in book(path).cells if cell.cell_type == "code"]
 
 
-def parsed(cell: nbformat.NotebookNode) -> ast.Module:
+def tree(code: str) -> ast.Module:
     """The Python of a cell, without magics."""
-    return ast.parse("\n".join(x for x in cell.source.splitlines() if not x.startswith("%")))
+    return ast.parse("\n".join(x for x in code.splitlines() if not x.startswith("%")))
+
+
+each_notebook = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 
 
 @pytest.mark.notebooks
 @pytest.mark.parametrize("path", WARM, ids=lambda p: p.stem)
 def test_a_notebook_runs_to_its_end(path: Path) -> None:
     fewer = {name: value for name, value in FEWER.items() if name in declared_parameters(path)}
-    assert warm_process.fault(path, {**fewer, **OF_ONE.get(path.stem, {})}) == ""
+    assert notebook_process.fault(path, {**fewer, **OF_ONE.get(path.stem, {})}) == ""
 
 
-def test_what_a_notebook_prints_is_compared_where_pytest_is_told_to(
-    pytestconfig: pytest.Config,
-) -> None:
+def test_notebooks_with_outputs_are_run_by_nbval(pytestconfig: pytest.Config) -> None:
     told = pytestconfig.getini("testpaths")
     assert [path.relative_to(ROOT).as_posix() for path in COMPARED] == sorted(told)[:-1]
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
-def test_a_notebook_opens_with_its_why_and_has_one_cell_of_literal_parameters(path: Path) -> None:
-    cells = book(path).cells
-    assert cells[0].source.startswith("# ")
-    tagged = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
-    assert len(tagged) == 1
-    for statement in ast.parse(tagged[0].source).body:
+@each_notebook
+def test_a_notebook_opens_with_its_why_and_one_cell_of_literal_parameters(path: Path) -> None:
+    assert book(path).cells[0].source.startswith("# ")
+    first, second = code_cells(path)[:2]
+    assert second.source.startswith("%load_ext vrag_kit\n")
+    parameters = [
+        cell for cell in code_cells(path) if "parameters" in cell.metadata.get("tags", ())
+    ]
+    assert parameters == [first]
+    statements = ast.parse(first.source).body
+    assert len(statements) <= (19 if path.stem.startswith("44") else 16)
+    for statement in statements:
         assert isinstance(statement, ast.Assign)
         ast.literal_eval(statement.value)
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+@each_notebook
 def test_a_notebook_is_thin(path: Path) -> None:
-    cells = code_cells(path)
-    assert len(cells) <= 12
-    parameters = 19 if path.stem.startswith("44") else 16
+    _, *cells = code_cells(path)
+    assert len(cells) < 12
     for cell in cells:
-        if "parameters" in cell.metadata.get("tags", []):
-            assert len(ast.parse(cell.source).body) <= parameters
-        elif "import " not in cell.source:  # imports are no code of the experiment
-            assert len(cell.source.splitlines()) <= 18, cell.source
-        assert not any(
-            isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While)
-            for node in ast.walk(parsed(cell))
-        )
+        imports = "import " in cell.source  # which are no code of the experiment
+        assert imports or len(cell.source.splitlines()) <= 18, cell.source
+        for node in ast.walk(tree(cell.source)):
+            assert not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While)
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
-def test_the_first_cell_after_the_parameters_loads_the_extension(path: Path) -> None:
-    assert code_cells(path)[1].source.startswith("%load_ext vrag_kit\n")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
-def test_the_judge_that_a_parameter_names_is_opened_before_any_model_is_asked(path: Path) -> None:
-    """What is wrong with it is then said before hours of answers, and not behind them."""
-    opened, asked = [], []
-    for number, cell in enumerate(code_cells(path)):
-        for call in ast.walk(parsed(cell)):
-            if isinstance(call, ast.Call):
-                name = ast.unparse(call.func).rpartition(".")[2]
-                at = (number, call.lineno)
-                opens = name in (
-                    "load_judge",
-                    "load_truthfulness_judge",
-                    "open_judges",
-                    "open_claim_pipeline",
-                )
-                if opens and not isinstance(call.args[0], ast.Constant):
-                    opened.append(at)
-                if name.startswith("ask") or name in (
-                    "detect_ambiguity",
-                    "rewrite_questions",
-                    "evaluate_judge",
-                ):
-                    asked.append(at)
-    named = re.search(r"^(?:judge|extractor) = ", code_cells(path)[0].source, re.M)
-    if named and path.stem != "36_mrag_choice_reader":  # its extractor reads what no rule can
-        assert opened
-    assert max(opened, default=(0, 0)) < min(asked, default=(99, 0))
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+@each_notebook
 def test_a_notebook_is_committed_stripped(path: Path) -> None:
     assert stripped(nbformat.read(path, as_version=4)) == book(path)
     marked = [cell for cell in code_cells(path) if "NBVAL_CHECK_OUTPUT" in cell.source]
     assert all(cell.outputs for cell in marked)
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+@each_notebook
 def test_figures_go_into_the_folder_of_their_notebook(path: Path) -> None:
     folder = path.parent.relative_to(NOTEBOOKS).as_posix()
     code = "\n".join(cell.source for cell in code_cells(path))
@@ -161,55 +132,52 @@ def test_figures_go_into_the_folder_of_their_notebook(path: Path) -> None:
     assert all(name.startswith(expected) for name in saved), saved
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
-def test_whether_the_paper_had_other_data_is_asked_of_the_data(path: Path) -> None:
-    """What stands beside printed numbers may be the paper's own data: no notebook says
-    "other data" by itself, and what marks printed numbers is told whose data they are.
-    """
-    for cell in code_cells(path):
-        says_so = re.search(r"(?:other|different) data", cell.source)
-        assert not says_so or "is_paper_data(" in cell.source, cell.source
-        if path.stem == "12_webqa_captions":  # of which data Table 4 is, the paper does not say
-            continue
-        for call in ast.walk(parsed(cell)):
-            if isinstance(call, ast.Call) and len(call.args) > 1:  # ours, and what was printed
-                marks = ast.unparse(call.func).removeprefix("analysis.") in (
-                    "retrieval_table_with_published",
-                    "settings_table",
-                )
-                assert not marks or "same_data" in [each.arg for each in call.keywords], cell.source
+@each_notebook
+def test_the_judge_that_a_parameter_names_is_opened_before_any_model_is_queried(path: Path) -> None:
+    """What is wrong with it is then said before hours of answers, and not behind them."""
+    code = "\n".join(cell.source for cell in code_cells(path)[1:])
+    opened = [match.start() for match in re.finditer(LOADS_JUDGE, code)]
+    queried = re.search(QUERIES_MODELS, code)
+    named = re.search(r"^(?:judge|extractor) = ", code_cells(path)[0].source, re.M)
+    if named and path.stem != "36_mrag_choice_reader":  # its extractor reads what no rule can
+        assert opened
+    if opened and queried:
+        assert max(opened) < queried.start()
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
-def test_markdown_stands_below_anybodys_results_and_says_nothing_of_the_demos(path: Path) -> None:
-    """What holds for the demo is a `remark`, which shows only there; what is said of
-    numbers is computed from them.
-    """
-    for cell in book(path).cells:
-        if cell.cell_type == "markdown":
-            of_the_demo = r"the demo\b|demo's|field-guide-vlm|our answerers|these models|, as here,"
-            assert not re.search(of_the_demo, cell.source), cell.source
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
-def test_what_a_figure_shows_of_the_paper_is_in_the_csv_beside_it(path: Path) -> None:
-    """Told apart by the source, or in a column `paper` beside ours."""
-    for cell in code_cells(path):
-        code = cell.source
-        drawn = re.search(r"others_are|printed_is", code)
-        if "save_figure(" in code and drawn and "import" not in code:
-            assert re.search(r'reported": printed\b', code), code
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
-def test_saved_means_of_judged_answers_say_whose_judge_it_was(path: Path) -> None:
-    """But for the tour, which saves what was found, 51, which judges pages, and 43, where
-    each data set's own metric, which is named, is the judge; and 61, where what the sides
-    were shown may have been found by two.
+@each_notebook
+def test_what_is_said_of_data_holds_for_anybodys_data(path: Path) -> None:
+    """What holds for the demo is a `remark`, which shows only there. Numbers beside published ones
+    may be of the paper's own data, and have their judge and retriever with them.
     """
     code = "\n".join(cell.source for cell in code_cells(path))
-    judges = re.search(r"load_(?:truth_)?judge\(", code)
-    if judges and path.stem[:2] not in ("00", "51", "43", "60"):
+    for cell in book(path).cells:
+        source = cell.source
+        if cell.cell_type == "markdown":
+            assert not re.search(OF_THE_DEMO, source), source
+            continue
+        says_so = re.search(r"(?:other|different) data", source)
+        assert not says_so or "is_paper_data(" in source, source
+        drawn = re.search(r"others_are|printed_is", source)
+        if "save_figure(" in source and drawn and "import" not in source:
+            assert re.search(r'reported": printed\b', source), source
+    # the tour saves what was found, 51 judges pages, and in 43 and 60 the metric is the judge
+    if re.search(r"load_(?:truth_)?judge\(", code) and path.stem[:2] not in (
+        "00",
+        "51",
+        "43",
+        "60",
+    ):
         assert re.search(r'"judge": |\bjudge=', code)
-    if "search_one(" in code and "save_answers(" in code and path.stem[:2] != "61":
-        assert "found_by" in code
+    if "search_one(" in code and "save_answers(" in code:
+        assert "found_by" in code or path.stem.startswith("61")  # of two runs
+
+
+@each_notebook
+def test_published_numbers_are_marked_by_whose_data_they_are_of(path: Path) -> None:
+    for cell in code_cells(path):
+        for call in ast.walk(tree(cell.source)):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("settings_table"):
+                names = [each.arg for each in call.keywords]
+                # of which data the paper's Table 4, in 12, is, it does not say
+                assert len(call.args) == 1 or "same_data" in names or path.stem.startswith("12")

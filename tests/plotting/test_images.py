@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from vrag_kit.plotting import answer_gallery, contact_sheet, retrieved_images
+from vrag_kit.plotting.style import EVIDENCE
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark
 
@@ -36,12 +38,19 @@ def shows(axis: Axes, benchmark: Benchmark) -> bool:
     return bool(axis.images) and np.array_equal(axis.images[0].get_array(), np.asarray(picture))
 
 
-def test_a_contact_sheet_begins_with_the_picture_that_is_asked_about(pictured: Benchmark) -> None:
+def test_a_contact_sheet_shows_the_query_image_and_frames_clues(pictured: Benchmark) -> None:
     (query_id,) = pictured.queries
     figure = contact_sheet(pictured, query_id)
     gold = min(4, len(pictured.relevant(query_id)))
-    assert titles(figure) == ["the question's\nimage", *["gold"] * gold]
-    assert shows(figure.axes[0], pictured)
+    first, *others = figure.axes
+    assert [axis.get_title() for axis in figure.axes[: gold + 2]] == [
+        *("the question's\nimage", *["gold"] * gold, "")
+    ]
+    assert shows(first, pictured)
+    shown = [axis for axis in others if axis.images]
+    framed = [to_hex(axis.spines["left"].get_edgecolor()) for axis in shown]
+    other = len(framed) - gold
+    assert framed == [EVIDENCE["gold"].lower()] * gold + [EVIDENCE["other"].lower()] * other
 
 
 def test_a_gallery_cuts_the_question_not_the_accepted_answers(pictured: Benchmark) -> None:
@@ -55,9 +64,7 @@ def test_a_gallery_cuts_the_question_not_the_accepted_answers(pictured: Benchmar
     assert "word … accepted: " in below
 
 
-def test_what_was_found_stands_beside_the_picture_that_is_asked_about(
-    pictured: Benchmark, guide: Benchmark
-) -> None:
+def test_runs_are_shown_below_the_query_image(pictured: Benchmark, guide: Benchmark) -> None:
     (query_id,) = pictured.queries
     clue = guide.relevant(query_id)[0]
     other = next(doc_id for doc_id, label in guide.qrels[query_id].items() if not label)

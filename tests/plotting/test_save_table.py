@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from vrag_kit.analysis import load_results
 from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.papers import crag_mm, published
-from vrag_kit.plotting import save_table, to_latex
+from vrag_kit.plotting import save_figure, save_table, to_latex
 
 SHOWN = pd.DataFrame(
     {
@@ -30,7 +29,7 @@ SHOWN = pd.DataFrame(
 )
 
 
-def test_it_is_a_tabular_with_the_rules_of_booktabs() -> None:
+def test_it_is_a_tabular_with_the_rules_of_booktabs_and_over_forty_rows_a_longtable() -> None:
     assert to_latex(SHOWN).splitlines() == [
         r"\begin{tabular}{lrrl}",
         r"\toprule",
@@ -41,6 +40,9 @@ def test_it_is_a_tabular_with_the_rules_of_booktabs() -> None:
         r"\bottomrule",
         r"\end{tabular}",
     ]
+    rows = pd.DataFrame({"model": ["small"] * 41, "value": 1.0})
+    assert to_latex(rows).startswith(r"\begin{longtable}{lr}")
+    assert "longtable" not in to_latex(rows[:40])
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))
@@ -59,43 +61,6 @@ def test_signs_that_pdflatex_stops_at_are_commands() -> None:
     assert lines[4] == r"$-$1 $\pm$ 2 $\le$ 3 $\times$ 4 \dots{} $-$5 \\"
 
 
-def test_more_than_forty_rows_break_over_pages() -> None:
-    rows = pd.DataFrame({"model": ["small"] * 41, "value": 1.0})
-    assert to_latex(rows).startswith(r"\begin{longtable}{lr}")
-    assert "longtable" not in to_latex(rows[:40])
-
-
-def compiled(tables: list[pd.DataFrame], folder: Path) -> tuple[str, int]:
-    """What pdflatex says of the tables, and on how many pages."""
-    packages = "".join(rf"\usepackage{{{name}}}" for name in ("booktabs", "longtable"))
-    body = "\n\n".join(map(to_latex, tables))
-    text = rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}"
-    (folder / "all.tex").write_text(text, encoding="utf-8")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
-    for _ in range(2):  # a longtable knows its columns' widths the second time
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    found = re.search(r"Output written on all.pdf \((\d+) page", done.stdout)
-    assert found, done.stdout[-2000:]
-    return done.stdout, int(found[1])
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
-def test_tables_of_all_papers_compile(tmp_path: Path) -> None:
-    tables = [
-        published("mrag_bench", 3),
-        published("mrag_bench", 4),
-        crag_mm.results.published_range(8),
-        published("crag_mm", 5),
-        published("mrag_suite", 9),
-        published("mrag_suite", 5),
-        SHOWN,
-        pd.DataFrame({"said": ["a_b & 100 % of #1 {~^}"] * 41, "n": 1}),
-    ]
-    said, pages = compiled(tables, tmp_path)
-    assert pages > 1
-    assert "Overfull \\vbox" not in said
-
-
 def test_a_styled_table_is_saved_as_its_data_and_is_no_result(tmp_path: Path) -> None:
     save_table(SHOWN.set_index("model").style, Workspace(figures_dir=tmp_path), "03_mine")
     read = pd.read_csv(tmp_path / "03_mine.table.csv")
@@ -105,12 +70,18 @@ def test_a_styled_table_is_saved_as_its_data_and_is_no_result(tmp_path: Path) ->
         load_results(tmp_path)
 
 
-def test_a_forecast_writes_none_and_a_folder_that_cannot_be_written_is_named(
-    tmp_path: Path,
-) -> None:
-    with dry_run(tmp_path):
-        save_table(SHOWN, Workspace(figures_dir=tmp_path / "new"), "03_mine")
+@pytest.mark.parametrize(
+    "save",
+    [
+        lambda folder: save_table(SHOWN, Workspace(figures_dir=folder), "03_mine"),
+        lambda folder: save_figure(Figure(), Workspace(figures_dir=folder), "03_mine", SHOWN),
+    ],
+)
+def test_a_dry_run_writes_nothing(save: Callable[[Path], None], tmp_path: Path) -> None:
+    with dry_run(tmp_path / "scratch"):
+        save(tmp_path / "new")
     assert not (tmp_path / "new").exists()
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("a file in the way", encoding="utf-8")
     with pytest.raises(OSError, match="file"):
-        save_table(SHOWN, Workspace(figures_dir=tmp_path / "file"), "03_mine")
+        save(tmp_path / "file")
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "a file in the way"

@@ -55,11 +55,10 @@ def _visual_rag(folder: Path, values: Values) -> Values:
 
 
 def _mrag(scenario: str) -> Callable[[Path, Values], Values]:
-    def data(folder: Path, _: Values) -> Values:
-        rows = paper_data.mrag_bench(folder, QUESTIONS, scenario)
-        return {"mrag_rows": rows, "mrag_corpus": ""}
-
-    return data
+    return lambda folder, _: {
+        "mrag_rows": paper_data.mrag_bench(folder, QUESTIONS, scenario),
+        "mrag_corpus": "",
+    }
 
 
 def _crag(questions: int) -> Callable[[Path, Values], Values]:
@@ -167,28 +166,18 @@ def _half(forecast: CostEstimate) -> CostEstimate:
 
 def line(paper: str, name: str, forecast: CostEstimate) -> str:
     """A line of the table in params/README.md."""
-    cells = (
-        f"{paper}'s {name}",
-        f"{forecast.calls:,.0f}",
-        f"{forecast.images:,.0f}",
-        f"{forecast.tokens / 1e6:,.1f}",
-        f"{forecast.answer_tokens / 1e6:,.1f}",
-        f"{forecast.cost:,.0f}",
-        f"{forecast.hours:,.1f}",
-    )
-    return f"| {' | '.join(cells)} |"
+    counts = [f"{forecast.calls:,.0f}", f"{forecast.images:,.0f}"]
+    tokens = [forecast.tokens / 1e6, forecast.answer_tokens / 1e6]
+    cells = [*counts, *(f"{each:,.1f}" for each in tokens), f"{forecast.cost:,.0f}"]
+    return f"| {paper}'s {name} | {' | '.join(cells)} | {forecast.hours:,.1f} |"
 
 
 def main() -> None:
-    print("| by the forecast | calls | pictures | million tokens | of answers | dollars | hours |")
+    print("| by the forecast | calls | images | million tokens | of answers | dollars | hours |")
     print("|---|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as made:
-        folders = {paper.lower().replace("-", "_"): paper for paper in PAPERS}
-        papers = [folders.get(name, name) for name in sys.argv[1:]]  # "visual_rag", or its name
-        for number, paper in enumerate(papers or PAPERS):
-            folder = Path(made) / str(number)
-            folder.mkdir()
-            for name, forecast in costs(paper, folder).items():
+    for paper in sys.argv[1:] or PAPERS:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, forecast in costs(paper, Path(folder)).items():
                 print(line(paper, name, forecast), flush=True)
 
 

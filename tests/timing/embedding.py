@@ -16,18 +16,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
 
+from tests.timing import FreeEncoder
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.retrieval import embed_documents
 from vrag_kit.retrieval.dense import dense_run, nearest_neighbors
-from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
-from vrag_kit.types import Document, Query
+from vrag_kit.types import Document
 
 SIZES = (10_000, 100_000, 1_000_000)
 """The first is all noise in memory."""
@@ -66,45 +65,19 @@ def write_files(place: Path) -> None:
                 file.write(b"%d" % number)
 
 
-class Free:
-    """An encoder that costs nothing: vectors are taken from a table."""
-
-    name, fingerprint, normalized = "free", "0" * 64, False
-    modalities = InputModalities()
-    document_key = DocumentKey(name, fingerprint)
-
-    def __init__(self) -> None:
-        self.prompts: dict[str, str] = {}
-        self.table = np.random.default_rng(0).standard_normal((4096, DIM), np.float32)
-
-    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        return self.table[np.arange(len(queries)) % len(self.table)]
-
-    def prepare(self, document: Document) -> int:
-        return UUID(Path(document.doc_id).stem).int % len(self.table)
-
-    def encode_documents(self, prepared: Sequence[int]) -> np.ndarray:
-        return self.table[list(prepared)]
+def number_of(document: Document) -> int:
+    return UUID(Path(document.doc_id).stem).int % 4096
 
 
-class Step(NamedTuple):
-    """Something that was done."""
-
-    name: str
-    seconds: float
-    """Of the processor."""
-    peak: float
-    """Most memory until its end, MB."""
-
-
-def work(place: Path, root: Path, count: int) -> list[Step]:
-    """Load, embed and search."""
-    encoder, steps = Free(), []
+def work(place: Path, root: Path, count: int) -> list[tuple[str, float, float]]:
+    """Load, embed and search: (step, seconds of processor, most memory so far in MB)."""
+    table = np.random.default_rng(0).standard_normal((4096, DIM), np.float32)
+    encoder, steps = FreeEncoder(table, number_of), []
     began = time.process_time()
 
     def done(name: str) -> None:
         nonlocal began
-        steps.append(Step(name, time.process_time() - began, resident()))
+        steps.append((name, time.process_time() - began, resident()))
         began = time.process_time()
 
     benchmark = load_visual_rag(place / f"{count}.jsonl", place / "images")
@@ -114,7 +87,7 @@ def work(place: Path, root: Path, count: int) -> list[Step]:
     queries = list(benchmark.queries.values())[:QUESTIONS]
     dense_run(encoder, known, queries, 30, benchmark.candidates)
     done(f"{QUESTIONS} pools searched")
-    nearest_neighbors(encoder.table[:64], known, 30)
+    nearest_neighbors(table[:64], known, 30)
     done("64 queries in all")
     return steps
 
@@ -130,8 +103,9 @@ def measure(place: Path, root: Path, count: int, what: str) -> None:
     steps = work(place, root, count)
     for name, seconds, peak in steps:
         print(f"  {name}: {1e6 * seconds / count:.1f} µs each, {peak - before:,.0f} MB at most")
-    held = steps[1].peak - before
-    reckoned = before + held * RECKONED / count + steps[-1].peak - steps[1].peak
+    peaks = [peak for _, _, peak in steps]
+    held = peaks[1] - before
+    reckoned = before + held * RECKONED / count + peaks[-1] - peaks[1]
     print(
         f"  {held * 2**20 / count:,.0f} bytes each: of {RECKONED:,} {reckoned:,.0f} MB in all (aim"
         f" below {AIM:,})",

@@ -110,27 +110,23 @@ def tables(folder: Path) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def one(folder: Path, kind: str, how: signal.Signals, wait: float) -> list[str]:
+def kill_one(folder: Path, kind: str, how: signal.Signals, wait: float) -> list[str]:
     """Kill one process of a kind; returns what is wrong, and prints what was said."""
     run = start(folder)
     while not asked(folder) and run.poll() is None:
         time.sleep(0.02)
     time.sleep(wait)
-    there = kinds(run.pid)[kind]
-    if there:
-        there[0].send_signal(how)
+    if victims := kinds(run.pid)[kind]:
+        victims[0].send_signal(how)
     said = run.communicate()[0]
     deadline = time.monotonic() + 10
     while (left := alive(folder)) and time.monotonic() < deadline:
         time.sleep(0.1)
-    told = said.rstrip().splitlines()[-2:] if kind != KINDS[0] else [f"status {run.returncode}"]
     print(f"{kind} by {how.name} after {wait:.1f} s, {len(asked(folder))} asked")
-    print("    " + "\n    ".join(told), flush=True)
+    print("    " + "\n    ".join(said.rstrip().splitlines()[-2:]), flush=True)
     wrong = [f"left: {each.pid} {each.cmdline()}" for each in left]
     for each in left:
         each.kill()
-    if kind != KINDS[0] and "perhaps out of memory" in said:
-        wrong.append("it speaks of memory")
     again = start(folder)
     if (ended := again.communicate()[0]) and again.returncode:
         wrong.append(f"the next run failed: {ended[-2000:]}")
@@ -153,7 +149,7 @@ def main() -> None:
         for kind in KINDS:
             for how in SIGNALS:
                 place = project(Path(folder, f"{kind} {how.name}"))
-                wrong = one(place, kind, how, rng.uniform(0, 3))
+                wrong = kill_one(place, kind, how, rng.uniform(0, 3))
                 if tables(place) != tables(whole):
                     wrong.append("other tables than a whole run's")
                 print("    " + ("; ".join(wrong) or "all well"), flush=True)

@@ -1,8 +1,8 @@
-"""The four papers' data as a forecast sees them: a few questions in each data set's own
-layout, with as many words, pictures and pixels as published, and nothing to see or read.
+"""The four papers' data as a dry run sees them: a few questions in each data set's own layout,
+with as many words, images and pixels as published, and nothing to see or read.
 
-Sizes of pictures and lengths of questions and answers are the means of MRAG-Suite's Table
-1, whose lengths are taken as words; what stands nowhere is a constant here, and says so.
+Sizes of images and lengths of questions and answers are the means of MRAG-Suite's Table 1, whose
+lengths are taken as words; what stands nowhere is a constant here, and says so.
 """
 
 from __future__ import annotations
@@ -17,29 +17,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+from chart_rows import chart_row, write_charts
+from crag_rows import MULTI, SINGLE, session, turn, write_rows
+from mrag_rows import mrag_row, write_mrag_rows
+from page_rows import label, write_pages
 from PIL import Image
 
 from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, PAGES
 from vrag_kit.files import write_file
 from vrag_kit.papers import published
-from vrag_kit.synthetic.crag_mm.drawing import LABELS, MULTI_TURN, SINGLE_TURN
-from vrag_kit.synthetic.rows import (
-    IMAGE,
-    IMAGES,
-    NUMBER,
-    TEXT,
-    TEXTS,
-    arrow_table,
-    class_labels,
-    image_cell,
-    parquet_bytes,
-)
 
 POOL, CLUES = 265, 16
 """Visual-RAG: images of a question's species, 99,017 in all, and those that are clues."""
 EGO = (960, 1280)
-"""CRAG-MM: the size to which the paper's code squeezes pictures; here all have it."""
+"""CRAG-MM: the size to which the paper's code squeezes images; here all have it."""
 CRAG_QUESTION = 12
 """CRAG-MM: words of a question; the paper does not say."""
 SNIPPET, CAPTION = 40, 12
@@ -68,19 +59,22 @@ def shade(size: tuple[int, int], number: int = 0) -> bytes:
     return file.getvalue()
 
 
+def cell(image: bytes) -> dict[str, Any]:
+    """An image in a row of a published table."""
+    return {"bytes": image, "path": None}
+
+
 def size_of(dataset: str) -> tuple[int, int]:
-    """The mean width and height of its pictures."""
-    told = printed(dataset)
-    return round(told["avg_image_width_px"]), round(told["avg_image_height_px"])
+    """The mean width and height of its images."""
+    means = printed(dataset)
+    return round(means["avg_image_width_px"]), round(means["avg_image_height_px"])
 
 
-def asked(dataset: str, number: int) -> dict[str, str]:
+def asked(dataset: str, number: int) -> tuple[str, str]:
     """A question and its answer, of the mean lengths."""
-    told = printed(dataset)
-    return {
-        "question": words(told["avg_question_length"], f"Question{number}"),
-        "answer": words(told["avg_answer_length"], f"answer{number}"),
-    }
+    means = printed(dataset)
+    question = words(means["avg_question_length"], f"Question{number}")
+    return question, words(means["avg_answer_length"], f"answer{number}")
 
 
 def visual_rag(folder: Path, questions: int) -> dict[str, str]:
@@ -95,10 +89,10 @@ def visual_rag(folder: Path, questions: int) -> dict[str, str]:
         species.mkdir(parents=True)
         for each in range(POOL):
             os.link(pool / f"{each}.png", species / f"{each}.png")
-        told = asked("Visual-RAG", number)
+        question, answer = asked("Visual-RAG", number)
         names = {f"{species.name}/{each}.png": int(each < CLUES) for each in range(POOL)}
-        row = {**told, "answer": [told["answer"]], "sn": f"Bombus species{number}", "images": names}
-        rows.append(json.dumps(row))
+        row = {"question": question, "answer": [answer], "sn": f"Bombus species{number}"}
+        rows.append(json.dumps({**row, "images": names}))
     write_file(folder / "visual_rag.jsonl", "\n".join(rows))
     return {
         "annotations": str(folder / "visual_rag.jsonl"),
@@ -111,81 +105,40 @@ def mrag_bench(folder: Path, questions: int, scenario: str = "Angle") -> str:
     size, examples = size_of("MRAG-Bench"), 1 if scenario == "Incomplete" else 5
     rows = []
     for number in range(questions):
-        shown = [image_cell(shade(size, 20 * number + place)) for place in range(11)]
+        first, *shown = [shade(size, 20 * number + place) for place in range(11)]
         options = {letter: words(2, f"{letter}{number}") for letter in "ABCD"}
-        row = {
-            "id": str(number),
-            "aspect": "Perspective",
-            "scenario": scenario,
-            "image": shown[0],
-            "gt_images": shown[1 : 1 + examples],
-            "question": asked("MRAG-Bench", number)["question"],
-            **options,
-            "answer_choice": "A",
-            "answer": options["A"],
-            "image_type": "Animal",
-            "source": "drawn",
-            "retrieved_images": shown[6:],
-        }
-        rows.append(row)
-    columns = dict.fromkeys(rows[0], TEXT)
-    columns |= {"image": IMAGE, "gt_images": IMAGES, "retrieved_images": IMAGES}
-    write_file(folder / "test-00000-of-00001.parquet", parquet_bytes(columns, rows))
-    return str(folder)
+        about = {"scenario": scenario, "question": asked("MRAG-Bench", number)[0], **options}
+        about |= {"answer_choice": "A", "answer": options["A"], "image": first}
+        about |= {"gt_images": shown[:examples], "retrieved_images": shown[5:]}
+        rows.append(mrag_row(number, **about))
+    return str(write_mrag_rows(folder, [rows]))
 
 
 def crag_mm(folder: Path, turns: list[int]) -> str:
     """A folder of conversations of so many turns each; all of one turn are single-turn."""
-    numbering = LABELS[MULTI_TURN if max(turns) > 1 else SINGLE_TURN]
     rows = []
     for number, count in enumerate(turns):
-        names = [f"s{number}" if count == 1 else f"s{number}-{turn}" for turn in range(count)]
-        row = {
-            "session_id": f"s{number}",
-            "image": image_cell(shade(EGO, number)),
-            "image_url": None,
-            "turns": {
-                "interaction_id": names,
-                "query": [words(CRAG_QUESTION, name) for name in names],
-                **{column: [0] * count for column in numbering},
-            },
-            "answers": {"interaction_id": names, "ans_full": [words(10)] * count},
-        }
-        rows.append(row)
-    labels = {column: class_labels(names) for column, names in numbering.items()}
-    columns = {
-        "session_id": TEXT,
-        "image": IMAGE,
-        "image_url": TEXT,
-        "turns": {"interaction_id": TEXTS, "query": TEXTS, **labels},
-        "answers": {"interaction_id": TEXTS, "ans_full": TEXTS},
-    }
-    file = folder / "data" / "public_test-00000-of-00001.parquet"
-    write_file(file, parquet_bytes(columns, rows))
-    return str(folder)
+        names = [f"s{number}" if count == 1 else f"s{number}-{each}" for each in range(count)]
+        asked = [turn(name, words(CRAG_QUESTION, name)) for name in names]
+        answers = [{"interaction_id": name, "ans_full": words(10)} for name in names]
+        picture = cell(shade(EGO, number))
+        rows.append(session(f"s{number}", *asked, image=picture, answers=answers))
+    numbering = MULTI if max(turns) > 1 else SINGLE
+    return str(write_rows(folder, rows, names=numbering, split="public_test"))
 
 
 def crag_indexes(folder: Path) -> str:
     """A folder of indexes whose documents fill a prompt."""
+    entries, pages = [], []
     attributes = {"about": "words " * (IMAGE_CHARS // IMAGE_K // 6)}
-    entries = [
-        {
-            "index": number,
-            "image": None,
-            "image_url": f"https://x.org/{number}.jpg",
-            "entities": [{"entity_name": f"Thing {number}", "entity_attributes": attributes}],
-        }
-        for number in range(IMAGE_K)
-    ]
+    for number in range(IMAGE_K):
+        entity = {"entity_name": f"Thing {number}", "entity_attributes": attributes}
+        url = f"https://x.org/{number}.jpg"
+        entries.append({"index": number, "image": None, "image_url": url, "entities": [entity]})
     snippet = "words " * (WEB_CHARS // WEB_K // 6)
-    pages = [
-        {
-            "page_url": f"https://x.org/{number}",
-            "page_name": f"Page {number}",
-            "page_snippet": snippet,
-        }
-        for number in range(WEB_K)
-    ]
+    for number in range(WEB_K):
+        page = {"page_url": f"https://x.org/{number}", "page_name": f"Page {number}"}
+        pages.append({**page, "page_snippet": snippet})
     for index, file, rows in (("image", ENTRIES, entries), ("web", PAGES, pages)):
         lines = (f"{json.dumps(row)}\n" for row in rows)
         write_file(folder / f"{index}-index-public-test" / file, lines)
@@ -209,85 +162,51 @@ def suite_entry(
 
 def _pages(name: str, folder: Path, questions: int) -> dict[str, str]:
     """Pages, one a question; of ArXivQA with options, whose letter is the answer."""
-    size = size_of(name)
-    options = name == "VisRAG-ArXiv"
-    pages = [
-        {"corpus-id": f"page_{number}.jpg", "image": image_cell(shade(size, number))}
-        for number in range(questions)
-    ]
-    queries: list[dict[str, Any]] = []
+    pages, queries, labels = [], [], []
     for number in range(questions):
-        told = asked(name, number)
-        row = {"query-id": f"q{number}", "query": told["question"], "answer": told["answer"]}
-        if options:
-            four = [f"{letter}) {letter}{told['answer']}" for letter in "ABCD"]
-            row |= {"options": four, "answer": "A"}
-        queries.append(row)
-    labels = [
-        {"query-id": f"q{number}", "corpus-id": f"page_{number}.jpg", "score": 1}
-        for number in range(questions)
-    ]
-    choices = {"options": TEXTS} if options else {}
-    configs = {
-        "corpus": ({"corpus-id": TEXT, "image": IMAGE}, pages),
-        "queries": (dict.fromkeys(queries[0], TEXT) | choices, queries),
-        "qrels": ({"query-id": TEXT, "corpus-id": TEXT, "score": NUMBER}, labels),
-    }
-    for config, (columns, rows) in configs.items():
-        write_file(folder / config / "train-00000-of-00001.parquet", parquet_bytes(columns, rows))
-    return {"rows": str(folder)}
+        page, query_id = f"page_{number}.jpg", f"q{number}"
+        pages.append({"corpus-id": page, "image": cell(shade(size_of(name), number))})
+        labels.append(label(query_id, page))
+        question, answer = asked(name, number)
+        query: dict[str, Any] = {"query-id": query_id, "query": question, "answer": answer}
+        if name == "VisRAG-ArXiv":
+            options = [f"{letter}) {letter}{answer}" for letter in "ABCD"]
+            query |= {"options": options, "answer": "A"}
+        queries.append(query)
+    return {"rows": str(write_pages(folder, pages, queries, labels))}
 
 
 def _charts(name: str, folder: Path, questions: int) -> dict[str, str]:
     """Charts and sentences; every question needs one of both."""
-    size = size_of(name)
-    rows = []
+    rows, sentences = [], {}
     for number in range(questions):
-        told = asked(name, number)
-        claims = {f"chart_{number:05}_01": "A word.", f"paragraph_{number:05}_01_01": "A word."}
-        row = {
-            "id": f"Intra-Document_Text-Chart_{number:05}",
-            "query": told["question"],
-            "gt_answer": told["answer"],
-            "gt_chart": [image_cell(shade(size, number))],
-            "gt_keypoints": json.dumps(claims),
-        }
-        rows.append(row)
-    columns = dict.fromkeys(rows[0], TEXT) | {"gt_chart": IMAGES}
-    table, file = arrow_table(columns, rows), io.BytesIO()
-    with pa.ipc.new_stream(file, table.schema) as stream:
-        stream.write_table(table)
-    write_file(folder / "rows" / "data-00000-of-00001.arrow", file.getvalue())
-    sentences = [
-        json.dumps({"id": f"paragraph_{number:05}_01_01", "text": words(SNIPPET, number)})
-        for number in range(questions)
-    ]
-    write_file(folder / "texts.jsonl", "\n".join(sentences))
-    return {"rows": str(folder / "rows"), "texts": str(folder / "texts.jsonl")}
+        sentence = f"paragraph_{number:05}_01_01"
+        sentences[sentence] = words(SNIPPET, number)
+        needed = {f"chart_{number:05}_01": "A word.", sentence: "A word."}
+        question, answer = asked(name, number)
+        about = {"query": question, "gt_answer": answer}
+        row_id = f"Intra-Document_Text-Chart_{number:05}"
+        rows.append(chart_row(row_id, needed, shade(size_of(name), number), **about))
+    places = write_charts(folder, rows, sentences)
+    return dict(zip(("rows", "texts"), map(str, places), strict=True))
 
 
 def _webqa(name: str, folder: Path, questions: int) -> dict[str, str]:
-    """Captioned pictures and snippets, three of each a question: one answers."""
+    """Captioned images and snippets, three of each a question: one answers."""
     size, rows, lines = size_of(name), {}, []
     for number in range(questions):
-        told = asked(name, number)
+        question, answer = asked(name, number)
         images, snippets = [], []
-        for place in range(3):
-            line = 3 * number + place
+        for line in range(3 * number, 3 * number + 3):
             image_id = 30_000_000 + line
             images.append({"image_id": image_id, "caption": words(CAPTION, line), "title": "t"})
             snippets.append({"snippet_id": f"s{line}", "fact": words(SNIPPET, line), "title": "t"})
             data = base64.b64encode(shade(size, line)).decode()
             lines.append(f"{image_id}\t{data}\n".encode())
         rows[f"guid{number}"] = {
-            "Q": told["question"],
-            "A": [told["answer"]],
-            "topic": f"t{number}",
-            "split": "val",
-            "img_posFacts": images[:1],
-            "img_negFacts": images[1:],
-            "txt_posFacts": snippets[:1],
-            "txt_negFacts": snippets[1:],
+            **{"Q": question, "A": [answer], "topic": f"t{number}", "split": "val"},
+            **{"img_posFacts": images[:1], "img_negFacts": images[1:]},
+            **{"txt_posFacts": snippets[:1], "txt_negFacts": snippets[1:]},
         }
     starts = np.cumsum([0, *map(len, lines[:-1])])
     write_file(folder / "imgs.tsv", b"".join(lines))

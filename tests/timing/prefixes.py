@@ -14,7 +14,7 @@ import contextlib
 import io
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,27 +23,23 @@ from PIL import Image
 from transformers import AutoProcessor
 
 from tests import tiny_models
-from tests.timing.generation import seconds
+from tests.timing import seconds
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.generation import LocalGenerator, load_generator
 from vrag_kit.types import Message, Prompt
 
 KS = (3, 5, 7, 10, 15, 20)
 QUESTIONS, TOKENS = 2, 16
-LARGER = {
-    "hidden_size": 384,
-    "intermediate_size": 1536,
-    "num_hidden_layers": 8,
-    "num_attention_heads": 6,
-    "num_key_value_heads": 2,
-}
-SEVEN_B = {
-    "hidden_size": 3584,
-    "intermediate_size": 18944,
-    "num_hidden_layers": 28,
-    "num_attention_heads": 28,
-    "num_key_value_heads": 4,
-}
+LARGER = (384, 1536, 8, 6, 2)
+SEVEN_B = (3584, 18944, 28, 28, 4)
+SHAPE = (
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+)
+ROW = "{:<26} {:>9} {:>9} {:>9} {:>9}"
 
 
 def curves(folder: Path, side: int) -> list[Prompt]:
@@ -87,9 +83,7 @@ def measure(title: str, folder: Path, prompts: list[Prompt], device: str) -> Non
     shared = model.generate(prompts)
     model.loaded.shares_prefixes = False
     other = sum(a.raw != b.raw for a, b in zip(shared, model.generate(prompts), strict=True))
-    print(
-        "{:<26} {:>9} {:>9} {:>9} {:>9}".format(*row), f"{other:>6} of {len(prompts)}", flush=True
-    )
+    print(ROW.format(*row), f"{other:>6} of {len(prompts)}", flush=True)
 
 
 def asking(
@@ -106,16 +100,14 @@ def asking(
     return ask
 
 
-def larger(folder: Path, shape: dict[str, int], dtype: torch.dtype, device: str) -> Path:
-    """A checkpoint of Qwen2.5-VL's classes with a text part of this shape."""
+def larger(folder: Path, sizes: Sequence[int], dtype: torch.dtype, device: str) -> Path:
+    """A checkpoint of Qwen2.5-VL's classes with a text part of these sizes."""
+    shape = dict(zip(SHAPE, sizes, strict=True))
     tiny_models._TEXT.update(shape, max_position_embeddings=32_768)
     tiny_models._QWEN_VISION["out_hidden_size"] = shape["hidden_size"]
     half = shape["hidden_size"] // shape["num_attention_heads"] // 2
-    tiny_models._ROPE["mrope_section"] = [
-        half // 4,
-        half * 3 // 8,
-        half - half // 4 - half * 3 // 8,
-    ]
+    first, second = half // 4, half * 3 // 8
+    tiny_models._ROPE["mrope_section"] = [first, second, half - first - second]
     torch.set_default_dtype(dtype)
     with torch.device(device):
         built = tiny_models.build("qwen2_5_vl", folder)
@@ -133,9 +125,7 @@ def main() -> None:
         " 1.5 for 1 token, shared)"
     )
     print(f"{'':<26} {'1 token':>19} {f'{TOKENS} tokens':>19}  answers")
-    print(
-        "{:<26} {:>9} {:>9} {:>9} {:>9}".format("", *["shared", "apart"] * 2), " differ", flush=True
-    )
+    print(ROW.format("", *["shared", "apart"] * 2), " differ", flush=True)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         if device == "cuda":

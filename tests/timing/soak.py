@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from tests.soaking_process import SHARD, start
+from tests.timing.soak_worker import SHARD, start
 
 KINDS = ("embed", "embed", "ask", "ask")
 LONGEST = 0.5

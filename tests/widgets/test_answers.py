@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import factories
 import pandas as pd
 import pytest
 from markupsafe import escape
+from model_stub import ModelStub
 
 from vrag_kit.config import Workspace
 from vrag_kit.generation import (
@@ -20,7 +20,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.papers.visual_rag.answers import error_cases
 from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.types import Benchmark, Prompt
+from vrag_kit.types import Benchmark
 from vrag_kit.widgets import answers_page, browse_answers
 
 Cases = tuple[Benchmark, pd.DataFrame]
@@ -60,19 +60,14 @@ def test_the_browser_turns_pages_and_filters(wrong: Cases) -> None:
     assert (browser.count.value, browser.card.value) == ("no such answer", "")
 
 
-class Blue:
-    name, fingerprint = "blue", "1"
-
-    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
-        return ["Answer: blue"] * len(prompts)
-
-
-def test_any_table_of_answers_is_shown_with_the_prompt_as_it_was_sent(
-    guide: Benchmark, tmp_path: Path
-) -> None:
+def test_answers_are_shown_with_their_prompts(guide: Benchmark, tmp_path: Path) -> None:
     contexts = [*gt_clue(guide, draws=1)[:2], *zero_shot(guide)[:1]]
     answers = ask_models(
-        [Blue()], guide, contexts, Workspace(answers_dir=tmp_path), prompts=PROMPTS
+        [ModelStub({"": "Answer: blue"})],
+        guide,
+        contexts,
+        Workspace(answers_dir=tmp_path),
+        prompts=PROMPTS,
     )
     page = answers_page(guide, answers, Workspace(answers_dir=tmp_path)).data
     for context in contexts:

@@ -41,7 +41,7 @@ from vrag_kit.workspace import path
 SINGLE = ConversationConfig(prompts=PROMPTS)
 
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SHARD = 32
 """Documents a shard; a batch are 8, as of prompts."""
 BATCH = 8
@@ -126,7 +126,7 @@ WORK: dict[str, Callable[[Path], None]] = {"embed": embed, "ask": ask}
 def start(kind: str, place: Path) -> BaseProcess:
     """A process at work of a kind."""
     forking = multiprocessing.get_context("forkserver")
-    forking.set_forkserver_preload(["tests.soaking_process"])
+    forking.set_forkserver_preload(["tests.timing.soak_worker"])
     process = forking.Process(target=_work, args=(kind, place))
     process.start()
     return process

@@ -1,4 +1,4 @@
-"""Prompts as transformers' own processor prepares them, to hold the kit's way against."""
+"""Model inputs as transformers' own processor prepares them: the oracle of the kit's."""
 
 from __future__ import annotations
 
