@@ -25,6 +25,7 @@ from small_index import Small
 from xdist.scheduler import LoadFileScheduling
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
+from vrag_kit.config import Workspace
 from vrag_kit.processes import available_cores
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.synthetic.mrag_bench import generate_mrag_bench, open_mrag_bench
@@ -95,6 +96,12 @@ def pytest_runtest_call() -> None:
         gc.collect()
         gc.freeze()
         _frozen = len(sys.modules)
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Workspace:
+    """A workspace that keeps everything in the test's own folder."""
+    return Workspace(cache_dir=tmp_path, answers_dir=tmp_path, figures_dir=tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -33,8 +33,8 @@ class Small:
     root: Path
 
     @property
-    def cache(self) -> Path:
-        return self.root / "cache"
+    def at(self) -> Workspace:
+        return Workspace(cache_dir=self.root / "cache")
 
     @property
     def held(self) -> str:
@@ -150,4 +150,4 @@ def own_text_service(small: Small, entry: Any) -> SearchService:
     from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
     from vrag_kit.retrieval import text_service
 
-    return text_service(small.pages, entry, Workspace(cache_dir=small.cache), chunks=page_chunks)
+    return text_service(small.pages, entry, small.at, chunks=page_chunks)

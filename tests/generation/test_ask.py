@@ -36,26 +36,23 @@ def goose(write_annotations: Callable[..., Path], tree: Path) -> Benchmark:
     return load_visual_rag(write_annotations(*questions), tree)
 
 
-def ask(server: StrangeServer, goose: Benchmark, folder: Path, *, again: bool) -> pd.DataFrame:
+def ask(server: StrangeServer, goose: Benchmark, at: Workspace) -> pd.DataFrame:
     model = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
-    how = {"retry_failures": again}
-    return ask_models(
-        [model], goose, zero_shot(goose), Workspace(answers_dir=folder, **how), prompts=PROMPTS
-    )
+    return ask_models([model], goose, zero_shot(goose), at, prompts=PROMPTS)
 
 
 @pytest.fixture
-def answers(goose: Benchmark, tmp_path: Path) -> pd.DataFrame:
+def answers(goose: Benchmark, at: Workspace) -> pd.DataFrame:
     with StrangeServer({part: [reply] for part, reply in REPLIES.items()}) as server:
-        return ask(server, goose, tmp_path, again=False)
+        return ask(server, goose, at)
 
 
 def test_a_round_says_what_became_of_its_answers(
-    goose: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    goose: Benchmark, at: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with StrangeServer({part: [reply] for part, reply in REPLIES.items()}) as server:
         for came in (": 5 new;", ": 5 from the store;"):
-            ask(server, goose, tmp_path, again=False)
+            ask(server, goose, at)
             said = capsys.readouterr().out
             assert came in said
             for words in ("2 failed, such as empty", "1 failed, such as truncated", "refused"):
@@ -82,10 +79,10 @@ def test_it_earns_the_worst_and_is_marked_and_only_what_is_missing_has_no_score(
     np.testing.assert_array_equal(detect_abstention(judged)["phrase_match"], [0, 0, 0, 0, np.nan])
 
 
-def test_only_what_is_missing_is_asked_again(goose: Benchmark, tmp_path: Path) -> None:
+def test_only_what_is_missing_is_asked_again(goose: Benchmark, at: Workspace) -> None:
     with StrangeServer({part: [reply] for part, reply in REPLIES.items()}) as server:
-        ask(server, goose, tmp_path, again=False)
+        ask(server, goose, at)
         server.plans = {}
-        table = ask(server, goose, tmp_path, again=True)
+        table = ask(server, goose, at.model_copy(update={"retry_failures": True}))
         assert [server.calls(part) for part in REPLIES] == [1, 1, 1, 1, 2]
     assert table["status"].tolist() == ["ok", "empty", "empty", "truncated", "ok"]

@@ -40,13 +40,11 @@ def ask(
     server: StrangeServer,
     benchmark: Benchmark,
     contexts: Sequence[Context],
-    folder: Path,
+    at: Workspace,
     talk: ConversationConfig,
 ) -> pd.DataFrame:
     model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-    return ask_conversations(
-        [model], benchmark, contexts, Workspace(answers_dir=folder), conversation=talk
-    )
+    return ask_conversations([model], benchmark, contexts, at, conversation=talk)
 
 
 def said(server: StrangeServer, *answers: tuple[str, int, str]) -> None:
@@ -68,14 +66,14 @@ def bodies(server: StrangeServer) -> list[str]:
 
 
 def test_a_turn_is_told_its_own_answers_the_accepted_ones_or_nothing(
-    server: StrangeServer, tmp_path: Path
+    server: StrangeServer, tmp_path: Path, at: Workspace
 ) -> None:
     talks = make_talks(tmp_path, {"a": 3}, alone=["s"])
     said(server, ("a", 0, "say A car."), ("a", 1, "say Answer: blue"), ("a", 2, "say Old."))
     last = {}
     for history in ("generated", "reference", "none"):
         talk = ConversationConfig(prompts=PAPER, history=history)
-        table = ask(server, talks, contexts_of(talks), tmp_path, talk)
+        table = ask(server, talks, contexts_of(talks), at, talk)
         assert table["answer"].tolist()[:3] == ["A car.", "Answer: blue", "Old."]  # read whole
         assert set(table["history"]) == {history}
         assert table["conversation_id"].tolist() == ["a", "a", "a", "s-0"]
@@ -99,23 +97,23 @@ def test_a_turn_is_told_its_own_answers_the_accepted_ones_or_nothing(
 
 
 def test_turns_come_in_order_whatever_the_order_of_contexts(
-    server: StrangeServer, tmp_path: Path
+    server: StrangeServer, tmp_path: Path, at: Workspace
 ) -> None:
     talks = make_talks(tmp_path, {"a": 3, "b": 2, "c": 4})
     contexts = contexts_of(talks)
-    table = ask(server, talks, contexts[::-1], tmp_path, OWN)
+    table = ask(server, talks, contexts[::-1], at, OWN)
     turns = [body.split("Query: turn ")[1][0] for body in bodies(server)]
     assert turns == sorted(turns) == list("000111223")
-    again = ask(server, talks, contexts, tmp_path, OWN)
+    again = ask(server, talks, contexts, at, OWN)
     pd.testing.assert_frame_equal(again, table[::-1].reset_index(drop=True))
     assert len(bodies(server)) == 9
     first, second, third = contexts[:3]
     with pytest.raises(VragError, match=r"conversation 'a'.*'a-0'"):
-        ask(server, talks, [first, third], tmp_path, OWN)
+        ask(server, talks, [first, third], at, OWN)
     twice = replace(talks.queries["a-1"], query_id="again")
     more = replace(talks, queries={**talks.queries, "again": twice})
     with pytest.raises(VragError, match=r"'a-1'.*'again'"):
-        ask(server, more, [first, second, replace(second, query_id="again")], tmp_path, OWN)
+        ask(server, more, [first, second, replace(second, query_id="again")], at, OWN)
     assert len(bodies(server)) == 9
 
 
@@ -124,7 +122,7 @@ def early(talks: Benchmark) -> ConversationConfig:
     return ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
 
 
-def test_an_early_stop_saves_calls(server: StrangeServer, tmp_path: Path) -> None:
+def test_an_early_stop_saves_calls(server: StrangeServer, tmp_path: Path, at: Workspace) -> None:
     plan = {"a": "RWWRR", "c": "MRMR", "d": "WWRR", "f": "RRMW"}
     talks = make_talks(tmp_path, {talk: len(turns) for talk, turns in plan.items()})
     words = {"M": "say I don't know", "W": "say It is red."}
@@ -136,7 +134,7 @@ def test_an_early_stop_saves_calls(server: StrangeServer, tmp_path: Path) -> Non
             for turn, letter in enumerate(turns)
         ),
     )
-    table = ask(server, talks, contexts_of(talks), tmp_path, early(talks))
+    table = ask(server, talks, contexts_of(talks), at, early(talks))
     stopped = table[table["status"] == "early_stopped"]
     # a stops at its third turn and d at its second; f at its last
     assert stopped["query_id"].tolist() == ["a-3", "a-4", "d-2", "d-3"]
@@ -156,30 +154,30 @@ def test_a_forecast_counts_no_turn_after_a_stop_that_is_known(
     def foreseen(talk: ConversationConfig, folder: Path, scratch: str) -> int:
         (tmp_path / scratch).mkdir()
         with dry_run(tmp_path / scratch) as forecast:
-            ask(server, talks, contexts_of(talks), folder, talk)
+            ask(server, talks, contexts_of(talks), Workspace(answers_dir=folder), talk)
         (model,) = forecast.models
         assert isinstance(model, DryRunGenerator)
         return len(model.prompts)
 
     assert foreseen(early(talks), tmp_path / "new", "1") == 7  # nobody knows yet where it stops
-    ask(server, talks, contexts_of(talks), tmp_path / "known", early(talks))
+    ask(server, talks, contexts_of(talks), Workspace(answers_dir=tmp_path / "known"), early(talks))
     assert foreseen(early(talks), tmp_path / "known", "2") == 0
     assert foreseen(OWN, tmp_path / "known", "3") == 3
 
 
 @pytest.mark.slow
 def test_what_the_judge_says_unreadably_stops_nothing_and_an_empty_answer_is_not_right(
-    server: StrangeServer, tmp_path: Path
+    server: StrangeServer, tmp_path: Path, at: Workspace
 ) -> None:
     talks = make_talks(tmp_path, {"a": 3, "b": 4})
     said(server, ("b", 0, "empty"), ("b", 1, "empty"))
     server.plans["Ground Truth"] = ["say Both CORRECT and WRONG, I think."]
     judge = load_truthfulness_judge(
         {"model": f"judge@{server.url}", "decoding": {"temperature": 0}},
-        Workspace(answers_dir=tmp_path),
+        at,
     )
     talk = ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
-    table = ask(server, talks, contexts_of(talks), tmp_path, talk)
+    table = ask(server, talks, contexts_of(talks), at, talk)
     assert table["status"].tolist() == [*("ok",) * 3, *("empty",) * 2, *("early_stopped",) * 2]
 
 
@@ -210,12 +208,12 @@ def test_an_answer_is_cut_to_its_first_tokens_the_begin_token_among_them(
 
 
 def test_the_cut_text_is_the_answer_and_enters_the_history(
-    server: StrangeServer, tmp_path: Path, tokenizer: str
+    server: StrangeServer, tmp_path: Path, tokenizer: str, at: Workspace
 ) -> None:
     talks = make_talks(tmp_path, {"a": 2, "b": 2, "c": 2})
     said(server, ("a", 0, "say one two three four"), ("b", 0, "truncated"), ("c", 0, "say one two"))
     talk = ConversationConfig(prompts=PAPER, cut=TokenLimit(4, tokenizer))
-    table = ask(server, talks, contexts_of(talks), tmp_path, talk).set_index("query_id")
+    table = ask(server, talks, contexts_of(talks), at, talk).set_index("query_id")
     # "Answer: the hindwings are" was cut off by its endpoint, with as many tokens as count
     assert table.loc[["a-0", "b-0", "c-0"], "answer"].tolist() == [
         "one two three",
@@ -228,18 +226,18 @@ def test_the_cut_text_is_the_answer_and_enters_the_history(
     assert set(table["answer_tokenizer"]) == {tokenizer}
     assert any("Assistant: one two three\n" in body for body in bodies(server))
     longer = ConversationConfig(prompts=PAPER, cut=TokenLimit(9, tokenizer))
-    again = ask(server, talks, contexts_of(talks), tmp_path, longer).set_index("query_id")
+    again = ask(server, talks, contexts_of(talks), at, longer).set_index("query_id")
     assert again.loc["b-0", "status"] == "truncated"  # fewer than count: it is as bad as cut off
     with pytest.raises(VragError, match=r"tokenizer\.json"):
         TokenLimit(75, str(tmp_path))("words")
 
 
 def test_an_empty_answer_is_an_answer_and_a_failed_turn_ends_its_conversation_and_no_other(
-    server: StrangeServer, tmp_path: Path
+    server: StrangeServer, tmp_path: Path, at: Workspace
 ) -> None:
     talks = make_talks(tmp_path, {"a": 3, "b": 3})
     said(server, ("a", 1, "filtered"), ("b", 0, "say A car."), ("b", 1, "empty"))
-    table = ask(server, talks, contexts_of(talks), tmp_path, OWN)
+    table = ask(server, talks, contexts_of(talks), at, OWN)
     assert table["status"].tolist() == ["ok", "refused", "skipped", "ok", "empty", "ok"]
     assert table["answer"].isna().tolist() == [False, True, True, False, False, False]
     assert "User: turn 1 of b?\nAssistant: \nQuery: turn 2 of b?" in bodies(server)[-1]

@@ -36,11 +36,11 @@ def server() -> Iterator[StrangeServer]:
 
 
 def ask(
-    server: StrangeServer, benchmark: Benchmark, folder: Path, prompts: PromptSet = WHOLE
+    server: StrangeServer, benchmark: Benchmark, at: Workspace, prompts: PromptSet = WHOLE
 ) -> pd.DataFrame:
     model = {"model": f"teller@{server.url}", "decoding": {"temperature": 0}}
     contexts = contexts_of(benchmark)
-    return ask_models([model], benchmark, contexts, Workspace(answers_dir=folder), prompts=prompts)
+    return ask_models([model], benchmark, contexts, at, prompts=prompts)
 
 
 @given(short=words, long=words, before=st.sampled_from(["", "I look at it.\n", "Short it is.\n\n"]))
@@ -53,7 +53,7 @@ def test_two_labelled_lines_give_a_short_and_a_long_answer(
 
 
 def test_both_answers_come_from_one_call_and_a_miss_is_a_failure_that_is_counted(
-    server: StrangeServer, tmp_path: Path
+    server: StrangeServer, tmp_path: Path, at: Workspace
 ) -> None:
     benchmark = make_talks(tmp_path, {}, alone=["a", "b", "c"])
     server.plans = {
@@ -61,11 +61,11 @@ def test_both_answers_come_from_one_call_and_a_miss_is_a_failure_that_is_counted
         "turn 0 of b?": ["say It is blue."],
         "turn 0 of c?": ["say Short answer:\nLong answer: I cannot see it."],
     }
-    short = ask(server, benchmark, tmp_path, SHORT)
+    short = ask(server, benchmark, at, SHORT)
     assert short["status"].tolist() == ["ok", "unreadable", "empty"]
     assert short["answer"].dropna().tolist() == ["red", ""]
     assert short["detail"][1] == "no line begins with “Short answer:”"
-    long = ask(server, benchmark, tmp_path, LONG)
+    long = ask(server, benchmark, at, LONG)
     assert long["status"].tolist() == ["ok", "unreadable", "ok"]
     assert long["answer"].dropna().tolist() == ["It is red.", "I cannot see it."]
     assert long["answer_id"].tolist() == short["answer_id"].tolist()
@@ -92,7 +92,7 @@ def in_parts(benchmark: Benchmark) -> LongQuestions:
 
 
 def test_replies_to_short_questions_are_joined_to_a_long_answer(
-    server: StrangeServer, tmp_path: Path
+    server: StrangeServer, tmp_path: Path, at: Workspace
 ) -> None:
     server.plans = {
         "Which color has a?": ["say red"],
@@ -111,7 +111,7 @@ def test_replies_to_short_questions_are_joined_to_a_long_answer(
     asked = in_parts(make_talks(tmp_path, {}, alone=[*"abcde"]))
     assert [each.query_id for each in asked.contexts[:3]] == ["a-0~1", "a-0~2", "a-0~3"]
     model = {"model": f"teller@{server.url}", "decoding": {"temperature": 0}}
-    long = asked.ask([model], Workspace(answers_dir=tmp_path))
+    long = asked.ask([model], at)
     assert long["query_id"].tolist() == ["a-0", "b-0", "c-0", "d-0", "e-0"]
     assert long["status"].tolist() == ["ok", "ok", "refused", "truncated", "empty"]
     said = long["answer"].tolist()

@@ -66,7 +66,7 @@ print("loaded:", *[name for name in heavy.split() if name in sys.modules])
 
 @pytest.mark.slow
 def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
-    asked: Benchmark, retrievers_made: Path, tmp_path: Path, capsys: Output
+    asked: Benchmark, retrievers_made: Path, at: Workspace, capsys: Output
 ) -> None:
     first, *_, last = asked.queries.values()
     reworded = {**asked.queries, first.query_id: replace(first, text="Which bird?")}
@@ -85,7 +85,7 @@ def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
     for again in (False, True):
         for benchmark, family, options, k in changed:
             told = entry(retrievers_made, family, **options)
-            runs.append(search_one(benchmark, told, at=Workspace(cache_dir=tmp_path), k=k))
+            runs.append(search_one(benchmark, told, at=at, k=k))
             assert reads(capsys) == again
     for before, after in zip(runs[: len(changed)], runs[len(changed) :], strict=True):
         assert before.equals(after)
@@ -113,62 +113,66 @@ def test_documents_are_embedded_once_for_all_parts_of_a_question(
 
 
 def test_a_touched_image_and_a_changed_checkpoint_are_searched_again(
-    asked: Benchmark, copy_retriever: Callable[[str], Path], tmp_path: Path, capsys: Output
+    asked: Benchmark,
+    copy_retriever: Callable[[str], Path],
+    tmp_path: Path,
+    capsys: Output,
+    at: Workspace,
 ) -> None:
     folder = copy_retriever("clip")
     told = {"model": str(folder), "query": "image"}
-    found = search_one(asked, told, at=Workspace(cache_dir=tmp_path), k=4)
+    found = search_one(asked, told, at=at, k=4)
     path = asked.corpus["d0"].image.path  # type: ignore[union-attr]
     stat = path.stat()
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
-    again = search_one(asked, told, at=Workspace(cache_dir=tmp_path), k=4)
+    again = search_one(asked, told, at=at, k=4)
     assert list(again["doc_id"]) == list(found["doc_id"])
     assert "3 from disk, 1 new" in capsys.readouterr().out
     tiny.edit_weights(folder / "model.safetensors", lambda state: state["logit_scale"].add_(1))
-    search_one(asked, told, at=Workspace(cache_dir=tmp_path), k=4)
+    search_one(asked, told, at=at, k=4)
     assert not reads(capsys)
     assert len(list(tmp_path.glob("clip-by-image-*"))) == 2
 
 
 def test_a_damaged_run_is_made_again(
-    asked: Benchmark, retrievers_made: Path, tmp_path: Path, capsys: Output
+    asked: Benchmark, retrievers_made: Path, tmp_path: Path, capsys: Output, at: Workspace
 ) -> None:
     clip = str(retrievers_made / "clip")
-    found = search_one(asked, clip, at=Workspace(cache_dir=tmp_path), k=2)
+    found = search_one(asked, clip, at=at, k=2)
     (stored,) = tmp_path.glob("clip-*/runs/*.json.gz")
     content = stored.read_bytes()
     flipped = bytes([*content[:-12], content[-12] ^ 1, *content[-11:]])
     for damage in (b"", flipped):
         stored.write_bytes(damage)
         for again in (False, True):
-            assert search_one(asked, clip, at=Workspace(cache_dir=tmp_path), k=2).equals(found)
+            assert search_one(asked, clip, at=at, k=2).equals(found)
             assert reads(capsys) == again
 
 
 def test_a_changed_library_version_is_logged_once_and_vectors_are_reused(
-    asked: Benchmark, retrievers_made: Path, tmp_path: Path, capsys: Output
+    asked: Benchmark, retrievers_made: Path, tmp_path: Path, capsys: Output, at: Workspace
 ) -> None:
     clip = str(retrievers_made / "clip")
-    search_one(asked, clip, at=Workspace(cache_dir=tmp_path), k=2)
+    search_one(asked, clip, at=at, k=2)
     (manifest,) = tmp_path.glob("clip-*/manifest.json")
     stated = json.loads(manifest.read_text(encoding="utf-8"))
     stated["versions"]["transformers"] = "4.0"
     manifest.write_text(json.dumps(stated), encoding="utf-8")
     capsys.readouterr()
     for k, logged in ((3, True), (4, False)):
-        search_one(asked, clip, at=Workspace(cache_dir=tmp_path), k=k)
+        search_one(asked, clip, at=at, k=k)
         output = "".join(capsys.readouterr())
         assert "4 from disk, 0 new" in output
         assert ("transformers 4.0 → " in output) == logged
 
 
 def test_a_question_without_its_image_is_named_though_the_search_is_stored(
-    asked: Benchmark, retrievers_made: Path, tmp_path: Path
+    asked: Benchmark, retrievers_made: Path, at: Workspace
 ) -> None:
     told = entry(retrievers_made, "clip", query="image")
-    search_one(asked, told, at=Workspace(cache_dir=tmp_path), k=2)
+    search_one(asked, told, at=at, k=2)
     bare = replace(asked, queries={"q": Query(query_id="q", text="Which?")})
     refused(
-        lambda: search_one(bare, told, at=Workspace(cache_dir=tmp_path), k=2),
+        lambda: search_one(bare, told, at=at, k=2),
         "query 'q' has no image",
     )

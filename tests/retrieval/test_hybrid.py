@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 
 import factories
 import numpy as np
@@ -158,10 +157,10 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
 
 
 def test_each_modality_is_searched_by_its_retrievers_and_fused_where_there_are_several(
-    benchmark: Benchmark, tmp_path: Path
+    benchmark: Benchmark, at: Workspace
 ) -> None:
     retrievers = {"image": [BM25, CLIP], "text": [BM25]}
-    runs = search_by_modality(benchmark, retrievers, at=Workspace(cache_dir=tmp_path), k=2)
+    runs = search_by_modality(benchmark, retrievers, at=at, k=2)
     names = {modality: list(by_name) for modality, by_name in runs.items()}
     assert names == {"image": [BM25, "field-guide-clip-32", FUSED], "text": [BM25]}
     for modality, by_name in runs.items():
@@ -178,23 +177,21 @@ def test_each_modality_is_searched_by_its_retrievers_and_fused_where_there_are_s
 
 
 def test_words_are_searched_among_candidates_without_what_is_excluded(
-    benchmark: Benchmark, tmp_path: Path
+    benchmark: Benchmark, at: Workspace
 ) -> None:
     pools = {"q0": ("p1", "t1", "t2"), "q1": ("p0", "p1", "p2")}
     bound = replace(benchmark, pools=pools, left_out={"q1": frozenset({"p1"})})
-    runs = search_by_modality(
-        bound, {"image": [BM25], "text": [BM25]}, at=Workspace(cache_dir=tmp_path), k=2
-    )
+    runs = search_by_modality(bound, {"image": [BM25], "text": [BM25]}, at=at, k=2)
     assert set(hits(runs["image"][BM25], "q1")) == {"p0", "p2"}
     assert set(hits(runs["text"][BM25], "q0")) == {"t1", "t2"}
 
 
 def test_images_without_captions_are_not_searched_by_words(
-    benchmark: Benchmark, tmp_path: Path
+    benchmark: Benchmark, at: Workspace
 ) -> None:
     images = [document for document in benchmark.corpus.values() if document.image is not None]
     silent = {document.doc_id: replace(document, text=None) for document in images}
     bare = replace(benchmark, corpus=silent, qrels={"q0": {"p0": 1}, "q1": {"p1": 1}})
-    search = partial(search_by_modality, bare, k=2, at=Workspace(cache_dir=tmp_path))
+    search = partial(search_by_modality, bare, k=2, at=at)
     assert search({"image": [BM25], "text": [BM25]}) == {}
     refused(partial(search, {"sound": [BM25]}), "'sound'", "image")

@@ -20,7 +20,6 @@ from small_index import FULL, Small, converted_service, own_text_service
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
-from vrag_kit.config import Workspace
 from vrag_kit.retrieval import (
     SearchService,
     annotated_region,
@@ -37,7 +36,7 @@ Make = Callable[[Small], SearchService]
 
 
 def of_images(small: Small) -> SearchService:
-    return image_service(small.entries, small.clip, Workspace(cache_dir=small.cache))
+    return image_service(small.entries, small.clip, small.at)
 
 
 def of_vectors(small: Small) -> SearchService:
@@ -152,7 +151,7 @@ def test_hits_are_cut_to_k_chunks_before_pages_are_made_unique(small: Small) -> 
     text = "red moth"
     twice = Document(doc_id="twice", text=text, metadata={"page_result": text})
     pages = {"twice": twice, "other": Document(doc_id="other", text="red owl")}
-    service = text_service(pages, "bm25", Workspace(cache_dir=small.cache), chunks=page_chunks)
+    service = text_service(pages, "bm25", small.at, chunks=page_chunks)
     asked = [Query(query_id="q", text="red moth")]
     assert list(service.search(asked, 2)["doc_id"]) == ["twice"]
     assert list(service.search(asked, 3)["doc_id"]) == ["twice", "other"]
@@ -163,10 +162,10 @@ def test_an_empty_page_and_a_query_side_of_another_part_are_refused(
 ) -> None:
     empty = {"p": Document(doc_id="p", text=" ", metadata={"page_name": "", "page_result": None})}
     for entry in ("bm25", "words", small.bert):
-        make = partial(text_service, empty, entry, small.cache, chunks=page_chunks)
+        make = partial(text_service, empty, entry, small.at, chunks=page_chunks)
         refused(make, "'p' is empty")
     asking = {"model": small.clip, "query": "text"}
-    refused(partial(image_service, small.entries, asking, small.cache), "'text'", "'image'")
+    refused(partial(image_service, small.entries, asking, small.at), "'text'", "'image'")
 
 
 # cached results
