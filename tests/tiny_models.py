@@ -4,6 +4,8 @@ config, weights, tokenizer, chat template, processor.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,17 @@ def built(family: str, folders: pytest.TempPathFactory) -> Path:
     if family not in _BUILT:
         _BUILT[family] = build(family, folders.mktemp("models") / family)
     return _BUILT[family]
+
+
+@contextmanager
+def recorded_logits(model: Any) -> Iterator[list[torch.Tensor]]:
+    """The logits behind the last token, (prompts, vocabulary), of each pass of a transformers
+    model within the block.
+    """
+    passes: list[torch.Tensor] = []
+    hook = model.lm_head.register_forward_hook(lambda _m, _i, out: passes.append(out[:, -1]))
+    yield passes
+    hook.remove()
 
 
 def _adapter(model: Any, folder: Path) -> None:

@@ -299,11 +299,11 @@ def sentences(
     return folder
 
 
-def edit_json(path: Path, **changes: Any) -> None:
-    """Change keys of a JSON file."""
-    path.write_text(
-        json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8"
-    )
+def edit_json(path: Path, part: str = "", **changes: Any) -> None:
+    """Change keys of a JSON file, or of the mapping `part` in it."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    (content[part] if part else content).update(changes)
+    path.write_text(json.dumps(content), encoding="utf-8")
 
 
 def edit_weights(path: Path, edit: Any) -> None:
