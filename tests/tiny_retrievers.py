@@ -37,7 +37,7 @@ PROMPTS = {
     "document_prompt": "<|image_pad|> Represent the given image.",
 }
 SEQUENTIAL = {**PROMPTS, "positions": "sequential"}
-FAMILIES = ["clip", "siglip", "siglip2", "qwen2_vl", "lora", "bert", "sentences"]
+FAMILIES = ["clip", "siglip", "siglip2", "qwen2_vl", "lora", "bert", "sentences", "open_clip"]
 
 
 def clip(folder: Path, *, seed: int = 0, act: str = "quick_gelu", image_size: int = 32) -> Path:
@@ -190,26 +190,27 @@ def qwen2_vl(folder: Path, *, seed: int = 0) -> Path:
     )
 
 
-def open_clip_layout(folder: Path, vision: dict[str, Any], **model: Any) -> Path:
-    """A folder in open_clip's layout with the image tower `vision`, a small text tower and the
-    tokenizer of the demo's CLIP; `model` are further settings, `preprocess` those of images.
+def open_clip(folder: Path, side: int = 32, **changes: Any) -> Path:
+    """A folder in open_clip's layout, with the tokenizer of the demo's CLIP; `changes` are of the
+    model's configuration, `preprocess` of that of images.
     """
     import open_clip
     from safetensors.torch import save_file
 
-    preprocess = model.pop("preprocess", {})
-    text = {"context_length": 32, "vocab_size": 1024, "width": 32, "heads": 2, "layers": 1}
-    own = {"hf_tokenizer_name": ".", "tokenizer_kwargs": {"strip_sep_token": False}}
-    config = {"embed_dim": 24, "vision_cfg": vision, "text_cfg": {**text, **own}, **model}
-    mean = {"mean": [0.5, 0.4, 0.3], "std": [0.25, 0.2, 0.3], "interpolation": "bicubic"}
-    stated = {"model_cfg": config, "preprocess_cfg": {**mean, **preprocess}}
+    preprocess = {"mean": [0.5, 0.4, 0.3], "std": [0.25, 0.2, 0.3], "interpolation": "bicubic"}
+    preprocess |= {"resize_mode": "shortest", **changes.pop("preprocess", {})}
+    vision = {"image_size": side, "patch_size": 8, "width": 32, "layers": 1, "head_width": 16}
+    text = {"context_length": 32, "vocab_size": 1024, "width": 32, "heads": 2, "layers": 2}
+    text |= {"hf_tokenizer_name": ".", "tokenizer_kwargs": {"strip_sep_token": False}}
+    model = {"embed_dim": 24, "vision_cfg": vision, "text_cfg": text, **changes}
     folder.mkdir()
+    stated = {"model_cfg": model, "preprocess_cfg": preprocess}
     (folder / "open_clip_config.json").write_text(json.dumps(stated), encoding="utf-8")
     for file in (WEIGHTS / "field-guide-clip-32").glob("token*.json"):
         shutil.copy(file, folder)
     torch.manual_seed(0)
-    model = open_clip.create_model(f"local-dir:{folder}", load_weights=False)
-    state = {name: values.contiguous() for name, values in _louder(model).state_dict().items()}
+    made = _louder(open_clip.create_model(f"local-dir:{folder}", load_weights=False))
+    state = {name: values.contiguous() for name, values in made.state_dict().items()}
     save_file(state, folder / "open_clip_model.safetensors")
     return folder
 

@@ -122,13 +122,6 @@ def test_a_run_is_ordered_as_trec_eval_orders_it_and_written_as_it_reads_it(
     }
 
 
-def test_distances_written_as_scores_are_refused(tmp_path: Path) -> None:
-    lines = ["q Q0 a 1 0.1 t", "q Q0 b 2 0.4 t", "p Q0 c 1 0.2 t", "p Q0 a 2 0.3 t"]
-    (tmp_path / "x.run").write_text("\n".join(lines), encoding="utf-8")
-    tokens = ("line 2: rank 2", "'q'", "0.4", "0.1", "throughout the file", "as negative numbers")
-    refused(lambda: read_run(tmp_path / "x.run"), *tokens)
-
-
 def measured(folder: Path, labels: str, run: str, *options: str) -> Result:
     (folder / "labels.txt").write_text(labels, encoding="utf-8")
     (folder / "x.run").write_text(run, encoding="utf-8")
@@ -155,16 +148,6 @@ def test_the_metrics_command_has_no_value_beyond_what_a_run_holds(tmp_path: Path
     labels = "s 0 d0 0\ns 0 d1 1\ns 0 d2 0\n"
     done = measured(tmp_path, labels, "".join(ranked[:3]).replace("q", "s"), "--json")
     assert {row["n"] for row in json.loads(done.stdout)} == {1}
-
-
-@pytest.mark.parametrize("text", ["", "q Q0 a 1 inf t\n"])
-def test_the_metrics_command_measures_no_run_of_a_job_that_died(tmp_path: Path, text: str) -> None:
-    done = measured(tmp_path, "q 0 a 1\n", text)
-    assert done.exit_code
-    assert done.stdout == ""
-    assert "x.run" in str(done.exception)
-    (tmp_path / "labels.txt").write_text("\n", encoding="utf-8")
-    refused(lambda: read_qrels(tmp_path / "labels.txt"), "labels.txt: empty", "lines", "query_id")
 
 
 def test_gzipped_runs_and_windows_files_are_read(file: Path, tmp_path: Path) -> None:
@@ -223,7 +206,6 @@ def test_a_dry_run_reads_the_run_itself(file: Path, tmp_path: Path, at: Workspac
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [
-        ("", "x.run: empty | 'query_id Q0 doc_id rank score tag'"),
         (f"{TEXT}q1 Q0 a 4 0.1 t\n", "line 7 | 'a' | 'q1'"),
         (TEXT.replace("q2", "q2x"), "1 of 2 queries | 'q2' | 'q1'"),
         ("q1 Q0 a 1 1 t\nq2 Q0 d 1 1 t\n", "'q2' | 'a'"),
@@ -234,16 +216,6 @@ def test_a_run_that_does_not_fit_is_refused_with_its_line(
 ) -> None:
     (tmp_path / "x.run").write_text(text, encoding="utf-8")
     refused(lambda: found(str(tmp_path / "x.run"), at), *tokens.split(" | "))
-
-
-def test_a_run_that_does_not_exist_and_other_options_are_refused(
-    file: Path, tmp_path: Path, at: Workspace
-) -> None:
-    near = str(tmp_path / "my.bm52.run")
-    refused(lambda: found(near, at), "my.bm52.run: no such file")
-    asking, odd = ({"model": str(file), "query": "image"}, {"model": str(file), "name": "a/b"})
-    refused(lambda: found(asking, at), "'query'", "expected name")
-    refused(lambda: found(odd, at), "'a/b'", "'/'")
 
 
 def test_other_questions_and_documents_that_are_no_candidates_are_skipped(

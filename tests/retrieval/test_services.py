@@ -182,38 +182,26 @@ def counted(service: SearchService) -> tuple[SearchService, list[int]]:
     return replace(service, ranker=rank), sizes
 
 
-def pages(small: Small) -> tuple[SearchService, list[int]]:
-    return counted(own_text_service(small, "bm25"))
-
-
-def test_cached_results_are_read_back_bit_for_bit(small: Small, tmp_path: Path) -> None:
-    for make in (WORDS["bm25"], of_images):
-        (first, searched), (second, again) = counted(make(small)), counted(make(small))
-        run = cached_service(first, tmp_path).search(small.queries(), 3)
-        assert cached_service(second, tmp_path).search(small.queries(), 3).equals(run)
-        assert make(small).search(small.queries(), 3).equals(run)
-        assert (searched, again) == ([4], [])
-
-
 def test_results_hold_for_one_k_one_service_and_one_text_or_image(
     small: Small, tmp_path: Path
 ) -> None:
-    query, service, searched = small.queries()[0], *pages(small)
+    query, (service, sizes) = small.queries()[0], counted(own_text_service(small, "bm25"))
     cached = cached_service(service, tmp_path)
     cached.search([query], 3)
     cached.search([replace(query, query_id="other", image=None)], 3)  # the same question
-    assert searched == [1]
+    assert sizes == [1]
     cached.search([query], 2)
     cached.search([replace(query, text=f"{query.text}?")], 3)
-    fewer, searched_fewer = pages(small.without_first())
+    fewer, sizes_of_fewer = counted(own_text_service(small.without_first(), "bm25"))
     cached_service(fewer, tmp_path).search([query], 3)
-    assert (searched, searched_fewer) == ([1, 1, 1], [1])
+    assert (sizes, sizes_of_fewer) == ([1, 1, 1], [1])
     twins = [query, replace(query, query_id="twin"), replace(query, query_id="new", text="zebra")]
     for _ in range(2):  # a zebra is found nowhere, which is cached too
         run = cached_service(service, tmp_path / "new" / "folder").search(twins, 3)
-        assert searched[3:] == [2]
-        hits = [run[run["query_id"] == name]["doc_id"].tolist() for name in ("q0", "twin", "new")]
-        assert hits[0] == hits[1] != hits[2] == []
+        assert sizes[3:] == [2]
+        hits = run.groupby("query_id")["doc_id"].agg(list)
+        assert set(hits.index) == {"q0", "twin"}
+        assert hits["q0"] == hits["twin"]
 
 
 def test_the_same_pixels_in_another_file_are_the_same_question(
@@ -232,8 +220,9 @@ def test_the_same_pixels_in_another_file_are_the_same_question(
 def test_a_removed_cache_is_made_again_and_a_damaged_one_is_named(
     small: Small, tmp_path: Path
 ) -> None:
-    def search() -> pd.DataFrame:
-        return cached_service(pages(small)[0], tmp_path / "c").search(small.queries(), 1)
+    def search() -> None:
+        service = own_text_service(small, "bm25")
+        cached_service(service, tmp_path / "c").search(small.queries(), 1)
 
     search()
     shutil.rmtree(tmp_path / "c")
@@ -300,7 +289,6 @@ def test_marked_regions_are_pixels_of_the_size_that_they_were_marked_in(collage:
     for size, region in [((160, 64), [100, 24, 160, 64]), ((320, 128), [200, 48, 320, 128])]:
         marked = replace(collage, metadata={"region": region, "image_size": list(size)})
         assert annotated_region(marked) == [RIGHT]
-    assert annotated_region(replace(collage, metadata={"region": [100, 24, 160, 64]})) == [RIGHT]
     assert annotated_region(collage) == []
 
 

@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import yaml
-from conftest import ROOT, WEIGHTS
+from conftest import WEIGHTS
 from retrieval_data import refused
 
 from vrag_kit.dry_run import dry_run
@@ -21,7 +20,6 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
 from vrag_kit.retrieval import load_encoder
 from vrag_kit.retrieval.encoders.loading import open_encoder
-from vrag_kit.runner.check import check_parameters
 
 CONFIG, WEIGHT = "open_clip_config.json", "open_clip_model.safetensors"
 Damage = Callable[[Path], object]
@@ -34,23 +32,6 @@ def cut(name: str, left: int) -> Damage:
 
 def gone(name: str) -> Damage:
     return lambda folder: (folder / name).unlink()
-
-
-def changed(key: str, value: object, file: str = CONFIG) -> Damage:
-    """Another value of a key, "a.b" of a mapping in a mapping; None removes it."""
-
-    def damage(folder: Path) -> None:
-        stated = inner = json.loads((folder / file).read_text(encoding="utf-8"))
-        *outer, last = key.split(".")
-        for each in outer:
-            inner = inner[each]
-        assert inner[last] != value
-        inner[last] = value
-        if value is None:
-            del inner[last]
-        (folder / file).write_text(json.dumps(stated), encoding="utf-8")
-
-    return damage
 
 
 @pytest.mark.parametrize(
@@ -92,26 +73,14 @@ def test_shards_that_do_not_exist_or_are_elsewhere_are_refused(
     refused(load, "index.json: '../model-2.safetensors' points outside")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
-        (cut("config.json", 30), r"config\.json: no JSON"),
-    ],
-)
-def test_a_broken_model_is_missing_in_a_check_and_refused_when_it_is_asked(
-    damage: Damage, words: str, guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_broken_model_is_missing_in_a_dry_run_and_refused_when_it_is_asked(
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.chdir(ROOT)
     folder = shutil.copytree(WEIGHTS / "field-guide-vlm-few", tmp_path / "mine")
-    damage(folder)
-    places = {"annotations": "annotations.jsonl", "image_root": "images"}
-    data = {name: str(guide_folder / place) for name, place in places.items()}
-    values = {"notebooks": ["03"], "data": {**data, "name": "small"}, "models": [str(folder)]}
-    values["answers_dir"] = str(tmp_path / "answers")
-    file = tmp_path / "p.yaml"
-    file.write_text(yaml.safe_dump(values), encoding="utf-8")
-    (message,) = check_parameters(file)[1]
-    assert re.search(words, message), message
-    with pytest.raises(VragError, match=words):
+    cut("config.json", 30)(folder)
+    with dry_run(tmp_path) as recorded:
+        load_generator(str(folder)).prepare()
+    (message,) = recorded.missing
+    assert "config.json: no JSON" in message
+    with pytest.raises(VragError, match=r"config\.json: no JSON"):
         load_generator(str(folder)).prepare()
