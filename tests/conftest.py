@@ -17,11 +17,9 @@ import browser
 import hypothesis
 import numpy as np
 import pytest
-import small_index
 from own_project import Checked, Write, notebook
 from own_project import project as empty_project
 from PIL import Image
-from small_index import Small
 from xdist.scheduler import LoadFileScheduling
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
@@ -34,6 +32,7 @@ from vrag_kit.types import Benchmark, Document
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+    from small_index import Small
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / "vrag_kit" / "synthetic" / "weights"
@@ -267,6 +266,8 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
 @pytest.fixture(scope="session")
 def small(documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -> Small:
     """A small index of pictures and one of pages, with tiny encoders."""
+    import small_index
+
     return small_index.build(documents, tmp_path_factory.mktemp("small-index"))
 
 

@@ -44,9 +44,7 @@ def arms(guide: Benchmark) -> Arms:
     return clue_with_distractors(stage, others, ks=[1, 3, 5])
 
 
-def test_every_arm_has_the_clue_of_the_first_draw_where_it_says(
-    guide: Benchmark, arms: Arms
-) -> None:
+def test_every_arm_has_the_clue_of_the_first_draw_in_place(guide: Benchmark, arms: Arms) -> None:
     clues = {context.query_id: context.doc_ids[0] for context in gt_clue(guide, draws=1)}
     alone, duplicate = (contexts.ALONE, "first"), (contexts.DUPLICATE, "first")
     assert set(arms) == {alone, duplicate, *product(KINDS, ("first", "last"))}
@@ -87,9 +85,7 @@ def test_a_blank_is_grey_and_as_large_as_the_clue(guide: Benchmark, arms: Arms) 
     assert stage.pools == guide.pools
 
 
-def test_a_shallow_run_cuts_all_kinds_alike_and_says_so(
-    guide: Benchmark, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_shallow_run_cuts_all_kinds(guide: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:
     clues = {(query_id, each) for query_id in guide.queries for each in guide.relevant(query_id)}
     run = ranked(guide)
     others = run[[each not in clues for each in zip(run["query_id"], run["doc_id"], strict=True)]]

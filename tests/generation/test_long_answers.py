@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from strange_server import StrangeServer
 from talks import contexts_of, make_talks
 
@@ -25,7 +23,6 @@ from vrag_kit.types import Benchmark, Query
 WHOLE = PROMPT_SETS["paper"]
 SHORT = replace(WHOLE, read=PARSERS["short"])
 LONG = replace(WHOLE, read=PARSERS["long"])
-words = st.text("abc .:", min_size=1).map(str.strip).filter(bool)
 
 
 def ask(
@@ -36,7 +33,7 @@ def ask(
     return ask_models([model], benchmark, contexts, at, prompts=prompts)
 
 
-def test_both_answers_come_from_one_call_and_a_miss_is_a_failure_that_is_counted(
+def test_both_answers_come_from_one_call(
     server: StrangeServer, tmp_path: Path, at: Workspace
 ) -> None:
     benchmark = make_talks(tmp_path, {}, alone=["a", "b", "c"])
@@ -74,7 +71,7 @@ def in_parts(benchmark: Benchmark) -> LongQuestions:
     return questions_in_parts(World(), benchmark, contexts_of(benchmark), WHOLE)
 
 
-def test_replies_to_short_questions_are_joined_to_a_long_answer(
+def test_a_long_answer_joins_short_ones(
     server: StrangeServer, tmp_path: Path, at: Workspace
 ) -> None:
     server.plans = {
@@ -106,21 +103,13 @@ def test_replies_to_short_questions_are_joined_to_a_long_answer(
     assert long["answer_id"].is_unique
 
 
-@given(words, words, st.sampled_from(["", "I look at it.\n", "Short it is.\n\n"]))
-def test_two_labelled_lines_give_a_short_and_a_long_answer(
-    short: str, long: str, before: str
-) -> None:
-    raw = f"{before}Short answer: {short}\nLong answer: {long}"
-    assert parse_short(raw) == {"answer": short, "enough": True}
-    assert parse_long(raw) == {"answer": long}
-
-
 @pytest.mark.parametrize(
     ("raw", "short", "long"),
     [
         ("**Short answer:** red\n\n**Long answer:** It is red.", "red", "It is red."),
         ("SHORT ANSWER:\nred\nlong answer:\nIt is.\nRed.\n", "red", "It is.\nRed."),
         ("Short answer: \nLong answer: It is red.", "", "It is red."),
+        ("I look.\nShort answer: a: b\nLong answer: c.", "a: b", "c."),
     ],
 )
 def test_labels_are_read_in_any_case_and_in_bold(raw: str, short: str, long: str) -> None:

@@ -85,9 +85,7 @@ def test_a_short_prompt_is_answered_as_if_alone_beside_one_of_far_positions(tmp_
     assert not torch.allclose(together[1:], alone, atol=1e-3)
 
 
-def test_a_model_that_cannot_reads_all_and_says_why(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_may_share_no_prefixes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = build("llava", tmp_path / "llava")
     token = json.loads((folder / "config.json").read_text(encoding="utf-8"))["image_token_index"]
     edit_json(folder / "config.json", image_token_index=token - 1)  # it stands for no image
@@ -97,7 +95,7 @@ def test_a_model_that_cannot_reads_all_and_says_why(
     assert "prompts share no prefix, because" in capsys.readouterr().out
 
 
-def test_beginnings_of_another_prompt_are_noticed_in_half_precision(
+def test_another_prompts_beginning_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model of 32 layers in bfloat16, whose rounding is that of a real one."""

@@ -32,9 +32,7 @@ def priced(server: StrangeServer, **options: Any) -> EndpointGenerator:
     return connect(server, name="m", **{"prices": [10_000.0, 0.0], **options})
 
 
-def test_a_forecast_above_the_cap_stops_before_the_first_call(
-    server: StrangeServer, store: AnswerStore
-) -> None:
+def test_a_forecast_above_the_cap_stops_the_run(server: StrangeServer, store: AnswerStore) -> None:
     dear = connect(server, prices=[1000.0, 50_000.0], max_cost=5)
     forecast = dear.estimate_cost([question("what?")] * 10, {})
     words = len(question("what?")[0].parts[0]) // 4 + 8
@@ -50,9 +48,7 @@ def test_a_forecast_above_the_cap_stops_before_the_first_call(
     assert server.requests == []
 
 
-def test_a_run_stops_when_its_answers_have_cost_what_they_may(
-    server: StrangeServer, store: AnswerStore
-) -> None:
+def test_a_run_stops_when_its_cost_is_at_the_cap(server: StrangeServer, store: AnswerStore) -> None:
     server.seconds = 0.02
     with pytest.raises(VragError, match=r"have cost \d+.00 US dollars,.* max_cost is 12"):
         ask_prompts(priced(server, max_cost=12, concurrency=2), ASKED, store)
@@ -63,9 +59,7 @@ def test_a_run_stops_when_its_answers_have_cost_what_they_may(
     assert {answer.fields["cost"] for answer in answers} == {1.0}
 
 
-def test_what_was_paid_for_failures_is_not_forgotten_when_they_are_asked_again(
-    server: StrangeServer, store: AnswerStore
-) -> None:
+def test_the_cost_of_retried_failures_is_counted(server: StrangeServer, store: AnswerStore) -> None:
     server.plans = {"strange?": ["truncated"]}
     for _ in range(3):
         again = Workspace(retry_failures=True)
@@ -119,7 +113,7 @@ def test_only_models_that_are_known_have_prices_and_a_cap() -> None:
         ("pixels / 750", (4000, 3000), 1601),  # larger ones are made smaller first
     ],
 )
-def test_images_are_counted_by_the_rules_that_providers_publish(
+def test_images_are_counted_by_published_rules(
     rule: str, size: tuple[int, int], tokens: int
 ) -> None:
     assert image_tokens(rule, size) == pytest.approx(tokens, abs=1 if "pixels" in rule else 0)

@@ -45,9 +45,7 @@ def open_store(tmp_path: Path) -> Callable[[], AnswerStore]:
     return lambda: AnswerStore(tmp_path / "a.sqlite", lease=1.0)
 
 
-def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(
-    open_store: Callable[[], AnswerStore],
-) -> None:
+def test_a_lease_lasts_while_its_holder_lives(open_store: Callable[[], AnswerStore]) -> None:
     holder, other = open_store(), open_store()
     assert holder.claim(["x", "y"]) == ["x", "y"]
     with holder.renew_leases():
@@ -62,7 +60,7 @@ def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(
     other.close()
 
 
-def test_a_failure_is_asked_again_by_one_of_two_processes(
+def test_a_failure_is_retried_by_one_of_two_processes(
     open_store: Callable[[], AnswerStore],
 ) -> None:
     with open_store() as first, open_store() as second, open_store() as third:
@@ -77,7 +75,7 @@ def test_a_failure_is_asked_again_by_one_of_two_processes(
         assert second.claim(["x"], retry=seen) == []  # it has failed again since
 
 
-def test_a_placeholder_of_a_dry_run_is_stored_in_its_copy_and_refused_elsewhere(
+def test_a_placeholder_is_stored_in_a_dry_runs_copy_only(
     store: AnswerStore, tmp_path: Path
 ) -> None:
     placeholder = replace(answer("x"), fields={PLACEHOLDER: "mark"})
@@ -90,9 +88,7 @@ def test_a_placeholder_of_a_dry_run_is_stored_in_its_copy_and_refused_elsewhere(
     assert store.free(["x"]) == ["x"]
 
 
-def test_a_late_answer_does_not_replace_the_first_and_an_empty_one_is_never_good(
-    store: AnswerStore,
-) -> None:
+def test_a_late_answer_replaces_none_and_an_empty_one_is_never_good(store: AnswerStore) -> None:
     failed = answer("y", None, TIMEOUT)
     store.write([answer("x", "Answer: red")], {"x": []})
     store.write([answer("x", "Answer: blue"), failed], {"x": [], "y": []})
@@ -106,7 +102,7 @@ def test_a_late_answer_does_not_replace_the_first_and_an_empty_one_is_never_good
     st.lists(st.one_of(st.text(st.characters(codec="utf-8")), st.integers(0, 2)), max_size=5),
     st.integers(0, 3),
 )
-def test_keys_are_hashes_of_the_plain_json(
+def test_keys_are_hashes_of_plain_json(
     roles: list[str], parts: list[str | int], sample: int
 ) -> None:
     images = [ImageFile(Path(f"{n}.png")) for n in range(3)]
@@ -181,9 +177,7 @@ def test_a_store_written_earlier_in_todays_layout_is_read_and_not_changed(tmp_pa
     assert path.read_bytes() == before
 
 
-def test_a_store_that_was_replaced_while_it_was_open_is_said_to_be(
-    store: AnswerStore, tmp_path: Path
-) -> None:
+def test_a_store_replaced_while_open_is_refused(store: AnswerStore, tmp_path: Path) -> None:
     AnswerStore(tmp_path / "other.sqlite").close()
     os.replace(tmp_path / "other.sqlite", store.path)
     with pytest.raises(VragError, match="READONLY_DBMOVED"):
@@ -291,9 +285,7 @@ time.sleep(600)"""
 
 
 @pytest.mark.slow
-def test_questions_of_a_killed_process_are_free_at_once_and_of_others_by_their_lease(
-    store: AnswerStore,
-) -> None:
+def test_questions_of_a_killed_process_are_free_at_once(store: AnswerStore) -> None:
     def owned(sql: str, *values: str) -> list[tuple[str]]:
         with closing(sqlite3.connect(store.path)) as db, db:
             return db.execute(sql, values).fetchall()

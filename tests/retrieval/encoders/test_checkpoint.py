@@ -43,9 +43,7 @@ def gone(name: str) -> Damage:
         (gone(CONFIG), r"neither config\.json, .* in "),
     ],
 )
-def test_a_broken_folder_of_open_clip_is_refused_by_the_check_as_by_loading(
-    damage: Damage, words: str, tmp_path: Path
-) -> None:
+def test_a_broken_folder_is_refused_and_missing(damage: Damage, words: str, tmp_path: Path) -> None:
     folder = shutil.copytree(WEIGHTS / "field-guide-clip-32", tmp_path / "mine")
     with dry_run(tmp_path) as recorded:
         open_encoder(str(folder))
@@ -59,9 +57,7 @@ def test_a_broken_folder_of_open_clip_is_refused_by_the_check_as_by_loading(
     assert str(error.value) == message
 
 
-def test_shards_that_do_not_exist_or_are_elsewhere_are_refused(
-    copy_retriever: Callable[[str], Path],
-) -> None:
+def test_missing_and_outside_shards_are_refused(copy_retriever: Callable[[str], Path]) -> None:
     folder = copy_retriever("clip")
     (folder / "model.safetensors").rename(folder / "model-1.safetensors")
     listed, load = folder / "model.safetensors.index.json", partial(load_encoder, str(folder))
@@ -73,9 +69,7 @@ def test_shards_that_do_not_exist_or_are_elsewhere_are_refused(
     refused(load, "index.json: '../model-2.safetensors' points outside")
 
 
-def test_a_broken_model_is_missing_in_a_dry_run_and_refused_when_it_is_asked(
-    tmp_path: Path,
-) -> None:
+def test_a_broken_model_is_missing_in_a_dry_run_and_refused_when_asked(tmp_path: Path) -> None:
     folder = shutil.copytree(WEIGHTS / "field-guide-vlm-few", tmp_path / "mine")
     cut("config.json", 30)(folder)
     with dry_run(tmp_path) as recorded:

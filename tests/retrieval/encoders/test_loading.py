@@ -36,9 +36,7 @@ def load(retrievers_made: Path) -> Load:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_order_and_other_inputs_do_not_change_a_vector(
-    family: str, load: Load, documents: Documents
-) -> None:
+def test_other_inputs_do_not_change_a_vector(family: str, load: Load, documents: Documents) -> None:
     encoder, backwards = load(family), queries()[::-1]
     together = embed(encoder, documents)
     alone = np.concatenate([embed(encoder, [document]) for document in documents])
@@ -172,7 +170,7 @@ def test_a_changed_text_beside_an_image_is_encoded_where_it_counts(
     family: str, part: str, again: bool, load: Load, documents: Documents, tmp_path: Path
 ) -> None:
     encoder = load(family, document=part)
-    for text in ("a moth", "a goose in flight"):
+    for text in ("a moth", "a duck"):
         document = replace(documents[0], text=text)
         row = embed_documents(encoder, [document], tmp_path).rows(np.array([0]))
         np.testing.assert_array_equal(row, embed(encoder, [document]))
@@ -287,7 +285,7 @@ def test_a_name_on_the_hub_in_open_clips_layout_loads_as_its_folder_does(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["clip", "open_clip"])
-def test_an_image_query_is_its_document_and_both_parts_are_the_sum_at_unit_length(
+def test_both_parts_are_the_sum_at_unit_length(
     family: str, load: Load, documents: Documents
 ) -> None:
     pairs = list(zip([*tiny.QUESTIONS, "What is this?"], documents, strict=True))

@@ -53,9 +53,7 @@ def by_hand(lens: Path) -> Vector:
     return by_hand
 
 
-def test_picture_and_instruction_become_the_vector_that_its_arithmetic_gives(
-    lens: Path, square: Document, by_hand: Vector
-) -> None:
+def test_a_vector_is_its_arithmetic_by_hand(lens: Path, square: Document, by_hand: Vector) -> None:
     encoder = load_encoder(str(lens))
     text = "What color are the petals?"
     query = Query(query_id="q", text=text, image=square.image)
@@ -70,9 +68,7 @@ def test_picture_and_instruction_become_the_vector_that_its_arithmetic_gives(
     np.testing.assert_allclose(embed(told, [square])[0], by_hand(square, "petals"), atol=2e-5)
 
 
-def test_a_head_on_another_base_with_other_weights_or_options_is_refused(
-    lens: Path, tmp_path: Path
-) -> None:
+def test_another_head_and_other_options_are_refused(lens: Path, tmp_path: Path) -> None:
     for part in ("query", "document"):
         refused(partial(load_encoder, {"model": str(lens), part: "text"}), f"{part}: found 'text'")
     for option in ({"dtype": "float16"}, {"pooling": "cls"}):

@@ -19,7 +19,7 @@ from vrag_kit.types import Document
 
 
 @pytest.mark.parametrize("mode", ["shortest", "squash"])
-def test_a_local_checkpoint_gives_open_clips_pixels_and_vectors(
+def test_vectors_are_those_of_open_clip(
     mode: str, documents: list[Document], tmp_path: Path
 ) -> None:
     """As apple/DFN5B-CLIP-ViT-H-14-378: QuickGELU, and images that are squashed."""
@@ -41,7 +41,7 @@ def test_a_local_checkpoint_gives_open_clips_pixels_and_vectors(
         assert (ours - (theirs * std + mean)).abs().max() <= 1 / 255 + 1e-4
 
 
-def test_a_quickgelu_mismatch_and_a_pickle_are_errors(
+def test_quickgelu_mismatches_and_pickles_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = open_clip.get_model_config("RN50") | {"embed_dim": 16}

@@ -78,7 +78,7 @@ def by_hand(bge: Path, arrays: tiny.Arrays, square: Document):
     return by_hand
 
 
-def test_a_picture_before_a_text_becomes_the_vector_that_the_authors_arithmetic_gives(
+def test_a_vector_is_the_authors_arithmetic_by_hand(
     converted: Path, square: Document, by_hand
 ) -> None:
     text = "What color are the hindwings of the moth?"
@@ -107,9 +107,7 @@ def test_a_long_text_is_cut_where_positions_end(converted: Path, square: Documen
     np.testing.assert_array_equal(first, second)
 
 
-def test_a_checkpoint_that_does_not_fit_its_configuration_is_refused(
-    converted: Path, tmp_path: Path
-) -> None:
+def test_weights_that_do_not_fit_are_refused(converted: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(converted, tmp_path / "vista"))
     load = partial(load_encoder, str(folder))
     tiny_retrievers.edit_json(folder / "text" / "config.json", max_position_embeddings=20)

@@ -124,7 +124,7 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(
     assert sizes == [4, 2, 1, 1, 2, 1, 1]
 
 
-def test_image_and_question_are_read_in_one_prompt_on_either_side(
+def test_an_image_and_a_text_are_one_prompt(
     retrievers_made: Path, documents: list[Document]
 ) -> None:
     def load(**options: str) -> Any:
