@@ -127,14 +127,6 @@ def test_of_answers_that_differ_the_first_is_kept_and_all_are_listed(tmp_path: P
         assert target.read(["id-0"])["id-0"].raw == "red"  # the earlier one
 
 
-def test_a_store_that_is_missing_or_empty_stops_the_merge(tmp_path: Path) -> None:
-    good, bad = stored(tmp_path / "good.sqlite", said("x")), tmp_path / "bad.sqlite"
-    for _ in range(2):
-        assert "bad.sqlite" in str(merge(good, bad, to=tmp_path / "c.sqlite").exception)
-        assert not (tmp_path / "c.sqlite").exists()
-        bad.touch()
-
-
 def test_who_is_asking_goes_on_and_is_told_of(tmp_path: Path) -> None:
     a, c = stored(tmp_path / "a.sqlite", said("x")), stored(tmp_path / "c.sqlite")
     with AnswerStore(a) as theirs, AnswerStore(c) as ours, AnswerStore(c) as other:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -96,22 +94,6 @@ def test_documents_are_embedded_once_for_all_parts_of_a_question(
         apart = Workspace(cache_dir=tmp_path / part)
         assert runs[part].equals(search_one(benchmark, spec, at=apart, k=4))  # to the last bit
     assert not runs["image"]["score"].equals(runs["both"]["score"])
-
-
-def test_a_touched_image_and_a_changed_checkpoint_are_searched_again(
-    benchmark: Benchmark, copy_retriever: Callable[[str], Path], tmp_path: Path, search: Searches
-) -> None:
-    folder = copy_retriever("clip")
-    found = search(benchmark, str(folder), 4)
-    path = benchmark.corpus["d0"].image.path  # type: ignore[union-attr]
-    stat = path.stat()
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
-    assert list(search(benchmark, str(folder), 4)["doc_id"]) == list(found["doc_id"])
-    assert "3 from disk, 1 new" in search.output
-    tiny.edit_weights(folder / "model.safetensors", lambda state: state["logit_scale"].add_(1))
-    search(benchmark, str(folder), 4)
-    assert not search.read_back
-    assert len(list(tmp_path.glob("clip-*"))) == 2
 
 
 def test_a_damaged_run_is_made_again(

@@ -107,18 +107,6 @@ def test_a_run_too_shallow_for_its_ideal_has_no_visual_rag_ndcg(depth: int) -> N
     assert means.loc[("ndcg_visual_rag", 1), "n"] == (depth >= 30)
 
 
-def test_a_small_pool_ranked_to_its_end_keeps_its_visual_rag_ndcg() -> None:
-    labels = {"q": {"a": 0, "b": 1, "c": 0}}
-    whole, cut = (
-        value(
-            evaluate(run_of({"q": ranked(docs)}), labels, cutoffs=(3,)), "q", "ndcg_visual_rag", 3
-        )
-        for docs in ("abc", "ab")
-    )
-    assert whole == pytest.approx(1 / math.log2(3))
-    assert math.isnan(cut)
-
-
 def test_without_relevant_documents_a_query_is_left_out_without_results_it_is_zero() -> None:
     labels = {"answered": {"a": 1}, "empty": {"a": 0}, "missing": {"a": 1}}
     run = run_of({"answered": {"a": 1.0}, "empty": {"a": 1.0}})

@@ -19,13 +19,10 @@ from typer.testing import CliRunner
 
 from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
-from vrag_kit.generation import top_k
-from vrag_kit.papers import mrag_bench
 from vrag_kit.retrieval import (
     make_run,
     read_qrels,
     read_run,
-    score_runs,
     search_all,
     write_qrels,
     write_run,
@@ -178,19 +175,6 @@ def test_a_run_takes_a_retrievers_place_under_its_files_name(
     twice = [two[0], {"model": str(file), "name": two[0]}]
     search = partial(search_all, benchmark(), twice, k=3, at=at)
     refused(search, "two retrievers are named 'field-guide-clip-32'")
-
-
-def test_what_is_larger_than_a_run_is_deep_is_cut_for_all_queries_alike(
-    file: Path, at: Workspace, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (run,) = found(str(file), at, k=30).values()
-    assert "run my.bm25: skipped" in capsys.readouterr().out
-    assert {context.k for context in top_k(benchmark(), run, ks=[1, 3], full_depth=True)} == {1, 2}
-    scores = score_runs(benchmark(), {"mine": run}, cutoffs=(1, 5), full_depth=True)
-    assert set(scores["k"]) == {1, 2}
-    assert "the run of mine holds 2 documents for query 'q2'" in capsys.readouterr().out
-    contexts = mrag_bench.settings.retrieved_rag(benchmark(pools=None), run)
-    assert [context.doc_ids for context in contexts] == [("a", "b"), ("c", "a")]
 
 
 def test_a_dry_run_reads_the_run_itself(file: Path, tmp_path: Path, at: Workspace) -> None:
