@@ -46,44 +46,27 @@ def picture(path: Path, seed: int, size: tuple[int, int]) -> ImageFile:
 
 def told_talks(folder: Path) -> Benchmark:
     """Seven turns, whose picture searches find kg-0 to kg-3, and word searches three pages."""
-    queries = {}
+    queries, corpus = {}, {}
     for number, (talk, turns) in enumerate(ASKED.items()):
         asked = picture(folder / f"{talk}.png", number, (192, 256))
         for turn, (text, answer, labels) in enumerate(turns):
+            place = {"conversation_id": talk, "turn": turn, "group": talk}
+            about = {**place, "image": asked, "metadata": {**LABELS, **labels}}
             name = f"{talk}-{turn}"
-            queries[name] = Query(
-                query_id=name,
-                text=text,
-                image=asked,
-                answers=(answer,),
-                group=talk,
-                conversation_id=talk,
-                turn=turn,
-                metadata={**LABELS, **labels},
-            )
-    damaged = ImageFile(folder / "not_there.png")
-    queries["alone"] = Query(
-        query_id="alone", text="Who named it?", image=damaged, answers=("Ada.",), group="alone"
-    )
-    corpus = {}
+            queries[name] = Query(query_id=name, text=text, answers=(answer,), **about)
+    about = {"image": ImageFile(folder / "not_there.png"), "answers": ("Ada.",), "group": "alone"}
+    queries["alone"] = Query(query_id="alone", text="Who named it?", **about)
     for number in range(4):
-        name = "Talia ensis" if number < 2 else f"Talia {MARKUP} osa"
+        entity = "Talia ensis" if number < 2 else f"Talia {MARKUP} osa"
         attributes = {"look": "red, banded with white", "size": "43 mm", MARKUP: MARKUP}
-        corpus[f"kg-{number}"] = Document(
-            doc_id=f"kg-{number}",
-            image=picture(folder / f"kg-{number}.png", 10 + number, (128, 96)),
-            metadata={
-                "source": "image_search",
-                "entities": [{"entity_name": name, "entity_attributes": attributes}],
-            },
-        )
+        entities = [{"entity_name": entity, "entity_attributes": attributes}]
+        image = picture(folder / f"kg-{number}.png", 10 + number, (128, 96))
+        metadata = {"source": "image_search", "entities": entities}
+        corpus[f"kg-{number}"] = Document(doc_id=f"kg-{number}", image=image, metadata=metadata)
     for number in range(3):
-        url = f"https://worn.example/{number}"
-        corpus[url] = Document(
-            doc_id=url,
-            text=f"A moth of {MARKUP} Norland. " * (1 + 20 * number),
-            metadata={"source": "web_search", "page_name": f"Moths {number}", "page_url": url},
-        )
+        url, text = f"https://worn.example/{number}", f"A moth of {MARKUP} Norland. "
+        metadata = {"source": "web_search", "page_name": f"Moths {number}", "page_url": url}
+        corpus[url] = Document(doc_id=url, text=text * (1 + 20 * number), metadata=metadata)
     qrels = {"short-0": {"kg-2": 1, "kg-3": 1, "kg-0": 0}}
     return Benchmark(name="told", fingerprint="t", queries=queries, corpus=corpus, qrels=qrels)
 
