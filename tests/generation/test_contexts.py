@@ -73,9 +73,8 @@ def test_the_clue_moves_and_the_others_keep_their_order(position: int, expected:
 
 
 def test_retrieved_evidence_is_the_head_of_a_run_and_the_first_clue_its_best_ranked_one() -> None:
-    found = {"q0": {"g0-3": 0.9, "g0-0": 0.5}, "q1": {"g1-2": 0.9, "g1-1": 0.8}}
     run = make_run(
-        (q, doc_id, score) for q, docs in found.items() for doc_id, score in docs.items()
+        [("q0", "g0-3", 0.9), ("q0", "g0-0", 0.5), ("q1", "g1-2", 0.9), ("q1", "g1-1", 0.8)]
     )
     b = several(3, 4)
     best = {(c.query_id, c.k): c.doc_ids for c in top_k(b, run, ks=[1, 5])}

@@ -32,7 +32,8 @@ class Searches:
     """Searches in one workspace; `output` is what the last one printed."""
 
     def __init__(self, at: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-        self.at, self.capsys, self.output = at, capsys, ""
+        self.at, self.capsys = at, capsys
+        self.output = ""
 
     def __call__(self, benchmark: Benchmark, spec: object, k: int = 2) -> pd.DataFrame:
         run = search_one(benchmark, spec, at=self.at, k=k)

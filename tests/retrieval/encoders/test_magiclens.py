@@ -44,7 +44,8 @@ def by_hand(lens: Path) -> Vector:
 
 
 def test_a_vector_is_its_arithmetic_by_hand(lens: Path, tmp_path: Path, by_hand: Vector) -> None:
-    encoder, image, text = load_encoder(str(lens)), square(tmp_path, 32), "What color is it?"
+    encoder, image = load_encoder(str(lens)), square(tmp_path, 32)
+    text = "What color is it?"
     query = Query(query_id="q", text=text, image=image.image)
     np.testing.assert_allclose(encoder.encode_queries([query])[0], by_hand(image, text), atol=2e-5)
     np.testing.assert_allclose(embed(encoder, [image])[0], by_hand(image, ""), atol=2e-5)
