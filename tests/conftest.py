@@ -22,10 +22,10 @@ from joblib import cpu_count
 from own_project import Write, notebook
 from own_project import project as empty_project
 from PIL import Image
-from small_index import Small
 from xdist.scheduler import LoadFileScheduling
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
+from vrag_kit.config import Workspace
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.synthetic.mrag_bench import generate_mrag_bench, open_mrag_bench
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesPlan, plan_species, species_slots
@@ -33,6 +33,7 @@ from vrag_kit.types import Benchmark, Document
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+    from small_index import Small
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / "vrag_kit" / "synthetic" / "weights"
@@ -95,6 +96,12 @@ def pytest_runtest_call() -> None:
         gc.collect()
         gc.freeze()
         _frozen = len(sys.modules)
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Workspace:
+    """A workspace that keeps everything in the test's own folder."""
+    return Workspace(cache_dir=tmp_path, answers_dir=tmp_path, figures_dir=tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -210,67 +217,14 @@ def write_annotations(tmp_path: Path, tree: Path) -> Callable[..., Path]:
     return write
 
 
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Callable[..., Path]:
-    """Build a tiny open_clip checkpoint with random weights in open_clip's local
-    layout.
-    """
-
-    def build(
-        name: str = "tiny",
-        *,
-        image_size: int = 32,
-        resize_mode: str = "shortest",
-        seed: int = 0,
-        damage: Callable[[dict], None] | None = None,
-    ) -> Path:
-        import torch
-        from open_clip.model import CLIP
-        from safetensors.torch import save_file
-
-        source, folder = WEIGHTS / "field-guide-clip-32", tmp_path / name
-        folder.mkdir()
-        for file in source.glob("token*.json"):
-            shutil.copy(file, folder)
-        config = json.loads((source / "open_clip_config.json").read_text(encoding="utf-8"))
-        config["model_cfg"]["vision_cfg"] = {
-            "image_size": image_size,
-            "patch_size": 8,
-            "width": 32,
-            "layers": 1,
-            "head_width": 16,
-        }
-        config["preprocess_cfg"]["resize_mode"] = resize_mode
-        (folder / "open_clip_config.json").write_text(json.dumps(config), encoding="utf-8")
-        torch.manual_seed(seed)
-        text = {
-            key: value
-            for key, value in config["model_cfg"]["text_cfg"].items()
-            if "tokenizer" not in key
-        }
-        state = CLIP(
-            embed_dim=config["model_cfg"]["embed_dim"],
-            vision_cfg=config["model_cfg"]["vision_cfg"],
-            text_cfg=text,
-        ).state_dict()
-        if damage:
-            damage(state)
-        save_file(
-            {key: value.contiguous() for key, value in state.items()},
-            folder / "open_clip_model.safetensors",
-        )
-        return folder
-
-    return build
-
-
 @pytest.fixture(scope="session")
 def retrievers_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One tiny checkpoint of each family; tests that change one take a copy."""
     import tiny_retrievers as tiny
 
     root = tmp_path_factory.mktemp("retrievers")
-    for family in (tiny.clip, tiny.siglip, tiny.siglip2, tiny.qwen2_vl, tiny.bert, tiny.sentences):
+    made = (tiny.clip, tiny.siglip, tiny.siglip2, tiny.qwen2_vl, tiny.bert, tiny.sentences)
+    for family in (*made, tiny.open_clip):
         family(root / family.__name__)
     tiny.bert(root / "context", seed=1)
     tiny.lora(root / "lora", root / "qwen2_vl")
@@ -288,26 +242,21 @@ def copy_retriever(retrievers_made: Path, tmp_path: Path) -> Callable[[str], Pat
 @pytest.fixture(scope="session")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     """Four pictures of different shapes, each with a text."""
-    folder, rng, found = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0), []
-    for i, (height, width) in enumerate([(40, 60), (60, 40), (33, 91), (64, 64)]):
-        Image.fromarray(rng.integers(0, 255, (height // 4, width // 4, 3), dtype=np.uint8)).resize(
-            (width, height), Image.Resampling.BICUBIC
-        ).save(folder / f"{i}.png")
-        found.append(
-            Document(
-                doc_id=f"d{i}",
-                image=ImageFile(folder / f"{i}.png"),
-                text=["a white belly", "The goose has black feet.", "hindwings of the moth?", "a"][
-                    i
-                ],
-            )
-        )
+    folder, rng = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
+    texts = ["a white belly", "The goose has black feet.", "hindwings of the moth?", "a"]
+    found = []
+    for text, size in zip(texts, [(60, 40), (40, 60), (91, 33), (64, 64)], strict=True):
+        coarse = rng.integers(0, 255, (size[1] // 4, size[0] // 4, 3), dtype=np.uint8)
+        path = folder / f"{len(found)}.png"
+        Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC).save(path)
+        found.append(Document(doc_id=f"d{len(found)}", image=ImageFile(path), text=text))
     return found
 
 
 @pytest.fixture(scope="session")
 def small(documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -> Small:
     """A small index of pictures and one of pages, with tiny encoders."""
+
     return small_index.build(documents, tmp_path_factory.mktemp("small-index"))
 
 

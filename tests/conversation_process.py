@@ -33,7 +33,6 @@ from vrag_kit.retrieval import SearchService
 from vrag_kit.retrieval.runs import make_run
 from vrag_kit.types import DocId, Document, Query
 
-SERVED = ("openai",)
 LENGTHS = {"a": 4, "b": 2, "c": 3}
 
 
@@ -70,50 +69,41 @@ def score(table: pd.DataFrame) -> list[float]:
     return [1.0 if answer.split()[-1][0] in "456789" else -1.0 for answer in table["answer"]]
 
 
-def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFrame:
+def hold(store: Path, folder: Path, url: str) -> pd.DataFrame:
     """The table of all answers, in the arms mm_llm and task_3."""
-    talks = make_conversations(folder, LENGTHS)
-    how = Workspace(batch_size=3)
-    writer = load_rewriter(
-        f"writer@{url}",
+    talks, at = (
+        make_conversations(folder, LENGTHS),
         Workspace(answers_dir=store.parent, batch_size=3),
-        prompts=rewriting_prompts(),
     )
     arms = SearchPipeline(
         images=listed("image", entry("kg-1", ("Van", {"wheels": 4})), entry("kg-2", ("Bus", ""))),
         web=listed("text", page("w1", "Vans", "They have wheels."), page("w2", "Cars", "So.")),
         rewrite="retrieved_history",
-        rewriter=writer,
+        rewriter=load_rewriter(f"writer@{url}", at, prompts=rewriting_prompts()),
     )
-    talk = ConversationConfig(
-        prompts=PROMPT_SETS["paper"],
-        search=arms,
-        stop=EarlyStop(score=score, rule=early_stopping_rule),
-    )
-    model = load_generator(
-        {"model": f"talker@{url}", "concurrency": 3}, decoding={"temperature": 0}
-    )
-    with AnswerStore(store, lease=lease) as answers:
+    stop = EarlyStop(score=score, rule=early_stopping_rule)
+    talk = ConversationConfig(prompts=PROMPT_SETS["paper"], search=arms, stop=stop)
+    spec = {"model": f"talker@{url}", "concurrency": 3}
+    model = load_generator(spec, decoding={"temperature": 0})
+    with AnswerStore(store, lease=1.0) as answers:
         contexts = arms.contexts(talks, ["mm_llm", "task_3"])
-        return run_conversations(model, talks, contexts, answers, talk, at=how)
+        return run_conversations(model, talks, contexts, answers, talk, at=at)
 
 
-def start(
-    store: Path, folder: Path, url: str, lease: float = 1.0
-) -> tuple[BaseProcess, Connection]:
+def start(store: Path, folder: Path, url: str) -> tuple[BaseProcess, Connection]:
     """A process that says "ready", waits for a word, asks, and sends what it printed."""
     forking = multiprocessing.get_context("forkserver")
-    forking.set_forkserver_preload([*SERVED, "conversation_process"])
+    forking.set_forkserver_preload(["openai", "conversation_process"])
     here, there = forking.Pipe()
-    process = forking.Process(target=_work, args=(there, store, folder, url, lease))
+    process = forking.Process(target=_work, args=(there, store, folder, url))
     process.start()
     there.close()
     return process, here
 
 
-def _work(pipe: Connection, store: Path, folder: Path, url: str, lease: float) -> None:
+def _work(pipe: Connection, store: Path, folder: Path, url: str) -> None:
     pipe.send("ready")
     pipe.recv()
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        hold(store, folder, url, lease)
+        hold(store, folder, url)
     pipe.send(printed.getvalue())

@@ -1,15 +1,13 @@
-"""What tests of endpoints need: an entry of a model served at some addresses, and questions."""
+"""An entry of a model that is served at some addresses, and questions to it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from strange_server import StrangeServer
 from worded import worded
 
 from vrag_kit.generation import load_generator
-from vrag_kit.generation.remote import client
 from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.types import Prompt
 
@@ -27,13 +25,3 @@ def connect(*servers: StrangeServer | str, **options: Any) -> EndpointGenerator:
 
 def question(words: str) -> Prompt:
     return worded("no_image", words)
-
-
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses between retries, but those that a server asks for, are short."""
-    import openai._base_client as openai_client
-
-    monkeypatch.setattr(openai_client, "INITIAL_RETRY_DELAY", 0.02)
-    monkeypatch.setattr(openai_client, "MAX_RETRY_DELAY", 0.02)
-    monkeypatch.setattr(client, "_COOLDOWN", 0.4)
-    monkeypatch.setattr(client, "_PAUSE", 0.02)

@@ -62,6 +62,14 @@ def pictures(folder: Path, count: int) -> list[Document]:
     return [Document(doc_id=f"{folder.name}/{file.name}", image=ImageFile(file)) for file in files]
 
 
+def square(folder: Path, side: int) -> Document:
+    """An image of a model's own size, which nothing resizes, and a text."""
+    pixels = np.random.default_rng(3).integers(0, 255, (side, side, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(folder / "square.png")
+    image = ImageFile(folder / "square.png")
+    return Document(doc_id="square", image=image, text="The goose has black feet.")
+
+
 def moved(documents: Sequence[Document], to: Path) -> list[Document]:
     """The same documents, whose images' folder is moved."""
     folder = to.with_name(documents[0].doc_id.partition("/")[0])

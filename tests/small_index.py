@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import tiny_retrievers as tiny
+
+from vrag_kit.benchmarks.datasets.crag_mm_index import (
+    page_chunks,
+    read_image_index,
+    read_web_index,
+)
 from vrag_kit.config import Workspace
-
-if TYPE_CHECKING:
-    from vrag_kit.retrieval import SearchService
-    from vrag_kit.types import Document, Query
+from vrag_kit.papers.crag_mm.chroma import ChromaRow, convert_index
+from vrag_kit.retrieval import SearchService, image_service, load_encoder, text_service
+from vrag_kit.retrieval.services import chunk_documents, document_of_chunk
+from vrag_kit.types import Document, Query
 
 FULL = " ".join(f"word{number}" for number in range(1100))
 PAGES = [
@@ -33,13 +40,8 @@ class Small:
     root: Path
 
     @property
-    def cache(self) -> Path:
-        return self.root / "cache"
-
-    @property
-    def held(self) -> str:
-        """Its entries, as names of files have it."""
-        return "-".join(self.entries)
+    def at(self) -> Workspace:
+        return Workspace(cache_dir=self.root / "cache")
 
     def without_first(self) -> Small:
         """The same, one entry and one page less."""
@@ -48,61 +50,37 @@ class Small:
 
     def queries(self) -> list[Query]:
         """Each has a text and a picture."""
-        from vrag_kit.types import Query
-
-        pictures = [entry.image for entry in self.entries.values()]
-        return [
-            Query(query_id=f"q{number}", text=text, image=picture)
-            for number, (text, picture) in enumerate(zip(TEXTS, pictures, strict=False))
-        ]
+        pairs = enumerate(zip(TEXTS, self.entries.values(), strict=False))
+        return [Query(query_id=f"q{n}", text=text, image=entry.image) for n, (text, entry) in pairs]
 
 
 def build(documents: list[Document], root: Path) -> Small:
     """The small index; `documents` lend their pictures."""
-    import tiny_retrievers as tiny
-
-    from vrag_kit.types import Document
-
-    tiny.clip(root / "clip")
-    tiny.bert(root / "bert")
-    entries = {
-        f"kg-{number}": Document(
-            doc_id=f"kg-{number}",
-            image=document.image,
-            metadata={"url": f"https://pictures.org/{number}.jpg"},
-        )
-        for number, document in enumerate(documents)
-    }
-    pages = {}
+    entries, pages = {}, {}
+    for number, document in enumerate(documents):
+        name, url = f"kg-{number}", {"url": f"https://pictures.org/{number}.jpg"}
+        entries[name] = Document(doc_id=name, image=document.image, metadata=url)
     for url, name, snippet, full in PAGES:
         told = {"page_name": name, "page_url": url, "page_result": full}
         doc_id = url.replace(" ", "%20")
         pages[doc_id] = Document(doc_id=doc_id, text=snippet, metadata=told)
-    bert = {"model": str(root / "bert"), "pooling": "mean", "normalize": True}
-    return Small(entries, pages, str(root / "clip"), bert, root)
+    bert = {"model": str(tiny.bert(root / "bert")), "pooling": "mean", "normalize": True}
+    return Small(entries, pages, str(tiny.clip(root / "clip")), bert, root)
 
 
 def rows(small: Small, by: str) -> list[tuple[str, Any, dict[str, Any]]]:
     """(id, vector, metadata) of every picture or chunk, as Chroma gives them back from
     an index in the official layout.
     """
-    import tiny_retrievers as tiny
-
-    from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
-    from vrag_kit.retrieval import load_encoder
-    from vrag_kit.retrieval.services import chunk_documents, document_of_chunk
-
+    found = []
     if by == "image":
         vectors = tiny.embed(load_encoder(small.clip), list(small.entries.values()))
-        told = [
-            {"image_url": entry.metadata["url"], "entities": '["Heron"]', "info": "{}"}
-            for entry in small.entries.values()
-        ]
-        ids = [doc_id.removeprefix("kg-") for doc_id in small.entries]
-        return list(zip(ids, vectors, told, strict=True))
+        for entry, vector in zip(small.entries.values(), vectors, strict=True):
+            told = {"image_url": entry.metadata["url"], "entities": '["Heron"]', "info": "{}"}
+            found.append((entry.doc_id.removeprefix("kg-"), vector, told))
+        return found
     chunks = list(chunk_documents(small.pages.values(), page_chunks))
     vectors = tiny.embed(load_encoder(small.bert), chunks)
-    found = []
     for chunk, vector in zip(chunks, vectors, strict=True):
         page = small.pages[document_of_chunk(chunk.doc_id)]
         url = page.metadata["page_url"]
@@ -114,9 +92,7 @@ def rows(small: Small, by: str) -> list[tuple[str, Any, dict[str, Any]]]:
 
 def converted(small: Small, by: str) -> Path:
     """A converted index of the same pictures or pages, written once."""
-    from vrag_kit.papers.crag_mm.chroma import ChromaRow, convert_index
-
-    folder = small.root / f"converted-{by}-{small.held}"
+    folder = small.root / f"converted-{by}-{'-'.join(small.entries)}"
     if not folder.exists():
         entry = small.clip if by == "image" else small.bert
         convert_index((ChromaRow(*row) for row in rows(small, by)), folder, by, entry)
@@ -130,24 +106,12 @@ def converted_service(small: Small, by: str) -> SearchService:
 
 def service_of(small: Small, by: str, folder: Path) -> SearchService:
     """Exact search in a converted index of the same retrievers."""
-    from vrag_kit.benchmarks.datasets.crag_mm_index import (
-        page_chunks,
-        read_image_index,
-        read_web_index,
-    )
-    from vrag_kit.retrieval import image_service, text_service
-
-    vectors = folder / "embeddings"
+    at = Workspace(cache_dir=folder / "embeddings")
     if by == "image":
-        return image_service(read_image_index(folder), small.clip, Workspace(cache_dir=vectors))
-    return text_service(
-        read_web_index(folder), small.bert, Workspace(cache_dir=vectors), chunks=page_chunks
-    )
+        return image_service(read_image_index(folder), small.clip, at)
+    return text_service(read_web_index(folder), small.bert, at, chunks=page_chunks)
 
 
 def own_text_service(small: Small, entry: Any) -> SearchService:
     """Search among the chunks of the pages."""
-    from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
-    from vrag_kit.retrieval import text_service
-
-    return text_service(small.pages, entry, Workspace(cache_dir=small.cache), chunks=page_chunks)
+    return text_service(small.pages, entry, small.at, chunks=page_chunks)

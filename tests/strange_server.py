@@ -11,7 +11,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -75,31 +75,34 @@ class StrangeServer:
             self._at_once -= 1
 
 
-def _parts(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The parts of all messages of a request, each message's followed by a line break."""
-    for message in body["messages"]:
-        content = message["content"]
-        yield from [{"text": content}] if isinstance(content, str) else content
-        yield {"text": "\n"}
-
-
 def text_in(body: dict[str, Any]) -> str:
-    """All text of a request, a line break after each message but the last."""
-    return "".join(part.get("text", "") for part in _parts(body)).removesuffix("\n")
+    """All words of a request."""
+    contents = [message["content"] for message in body["messages"]]
+    return "\n".join(
+        content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+        for content in contents
+    )
 
 
 def images_in(body: dict[str, Any]) -> list[Image.Image]:
-    """All images of a request, decoded as by a server that knows nothing of EXIF."""
-    urls = [part["image_url"]["url"] for part in _parts(body) if "image_url" in part]
-    data = [io.BytesIO(base64.b64decode(url.split(",")[1])) for url in urls]
-    return [Image.open(each).convert("RGB") for each in data]
+    """All pictures of a request, decoded as a server does it that knows nothing of
+    EXIF.
+    """
+    images = []
+    for message in body["messages"]:
+        parts = [] if isinstance(message["content"], str) else message["content"]
+        for part in parts:
+            if part["type"] == "image_url":
+                data = base64.b64decode(part["image_url"]["url"].split(",")[1])
+                images.append(Image.open(io.BytesIO(data)).convert("RGB"))
+    return images
 
 
 def good_words(body: dict[str, Any]) -> str:
     """The answer to a request: it depends on every word and pixel, in order."""
     pixels = [hashlib.sha256(image.tobytes()).hexdigest() for image in images_in(body)]
-    content = repr([text_in(body), pixels, body.get("seed")])
-    return f"Answer: {hashlib.sha256(content.encode()).hexdigest()[:8]}"
+    told = repr([text_in(body), pixels, body.get("seed")])
+    return f"Answer: {hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -132,23 +135,20 @@ class _Handler(BaseHTTPRequestHandler):
         name, _, detail = what.partition(" ")
         for wanted, value in self.server_state.wants.items():
             detail = detail.replace(f"<{wanted}>", value)  # it tells what it was sent
+        good = completion(good_words(body))
         if name == "good":
-            good = completion(good_words(body))
             return self._send(200, {**good, "model": self.server_state.serves})
         if name == "status":
             code, _, words = detail.partition(" ")
-            error = {
-                "message": words or "no",
-                "type": "x",
-                "param": "temperature" if "temperature" in words else None,
-                "code": "content_policy_violation" if "policy" in words else None,
-            }
             headers = {"Retry-After": "1"} if code == "429" else {}
+            error = {"message": words or "no", "type": "x"}
+            error["param"] = "temperature" if "temperature" in words else None
+            error["code"] = "content_policy_violation" if "policy" in words else None
             return self._send(int(code), {"error": error}, headers)
         if name == "detail":  # as `transformers serve` words it
             return self._send(400, {"detail": "Server is pinned to 'other'"})
         if name == "as":  # another model
-            return self._send(200, {**completion(good_words(body)), "model": detail})
+            return self._send(200, {**good, "model": detail})
         if name == "say":
             return self._send(200, completion(detail))
         if name == "hang":
@@ -160,71 +160,60 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
             return None
         if name == "drip":
-            text = json.dumps(completion(good_words(body))).encode()
+            text = json.dumps(good).encode()
             self._head(200, len(text))
             for byte in text:
                 self.wfile.write(bytes([byte]))
                 self.wfile.flush()
                 time.sleep(0.1)
             return None
-        if name == "garbage":
-            return self._send(200, b'{"id": "x", "choices": [{"mess')
         if name == "page":
             words = f"<html>Welcome to the router's login page {detail}</html>"
-            return self._send(200, words.encode(), kind="text/html")
+            return self._send(200, words.encode(), {"Content-Type": "text/html"})
         if name == "to":
             return self._send(307, {}, {"Location": detail})
-        return self._send(200, self._odd_answer(name, body))
-
-    def _odd_answer(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
-        good = completion(good_words(body))
-        cached = {**good["usage"], "prompt_tokens_details": {"cached_tokens": 80}}
-        parts = [{"type": "text", "text": "Answer: "}, {"type": "text", "text": "red"}]
-        answers: dict[str, dict[str, Any]] = {
-            "choiceless": {**good, "choices": []},
+        answers = {
+            "choiceless": {**completion("x"), "choices": []},
             "hollow": {},  # as a proxy says that starts up
-            "messageless": {**good, "choices": [{}]},
-            "oddly": {**good, "choices": {"first": "x"}},
-            "cached": {**good, "usage": cached},
+            "cached": {**good, "usage": {**USAGE, "prompt_tokens_details": {"cached_tokens": 80}}},
             "truncated": completion("Answer: the hindwings are", "length"),
             "empty": completion(""),
             "filtered": completion(None, "content_filter"),
             "refusal": completion(None, refusal="I cannot help with that."),
-            "parts": completion(parts),
+            "parts": completion([{"type": "text", "text": words} for words in ("Answer: ", "red")]),
             "number": completion(7),
             "surrogate": completion("Answer: \ud83d red"),
             "unmetered": {key: value for key, value in good.items() if key != "usage"},
         }
-        return answers[name]
+        return self._send(200, answers[name])
 
-    def _head(self, code: int, length: int, kind: str = "application/json", **more: str) -> None:
+    def _head(self, code: int, length: int, **more: str) -> None:
         self.send_response(code)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(length))
-        for name, value in more.items():
+        headers = {"Content-Type": "application/json", "Content-Length": str(length), **more}
+        for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
 
-    def _send(
-        self,
-        code: int,
-        content: Any,
-        headers: dict[str, str] | None = None,
-        kind: str = "application/json",
-    ) -> None:
+    def _send(self, code: int, content: Any, headers: Mapping[str, str] | None = None) -> None:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self._head(code, len(data), kind, **(headers or {}))
+        self._head(code, len(data), **(headers or {}))
         self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
+USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+
+
 def completion(words: Any, why: str = "stop", refusal: str | None = None) -> dict[str, Any]:
     """A chat completion."""
     message = {"role": "assistant", "content": words, "refusal": refusal}
     return {
-        **{"id": "x", "object": "chat.completion", "created": 0, "model": "strange-2026"},
-        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+        "id": "x",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "strange-2026",
+        "usage": USAGE,
         "choices": [{"index": 0, "finish_reason": why, "message": message}],
     }

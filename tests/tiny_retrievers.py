@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import string
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,126 +38,61 @@ PROMPTS = {
     "document_prompt": "<|image_pad|> Represent the given image.",
 }
 SEQUENTIAL = {**PROMPTS, "positions": "sequential"}
-FAMILIES = ["clip", "siglip", "siglip2", "qwen2_vl", "lora", "bert", "sentences"]
+FAMILIES = ["clip", "siglip", "siglip2", "qwen2_vl", "lora", "bert", "sentences", "open_clip"]
 
 
-def clip(folder: Path, *, seed: int = 0, act: str = "quick_gelu", image_size: int = 32) -> Path:
+def clip(folder: Path) -> Path:
     """A CLIPModel of transformers with a byte-level tokenizer that begins and ends
     texts as CLIP's does.
     """
     tokenizer = _byte_tokenizer(["<pad>", "<|startoftext|>", "<|endoftext|>"], length=77, wrap=True)
-    text = {
-        **_SMALL,
-        "vocab_size": len(tokenizer),
-        "max_position_embeddings": 77,
-        "hidden_act": act,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-        "pad_token_id": 0,
-    }
-    config = hf.CLIPConfig(
-        text_config=text,
-        vision_config={**_SMALL, "image_size": image_size, "patch_size": 8, "hidden_act": act},
-        projection_dim=24,
-    )
-    images = hf.CLIPImageProcessor(
-        size={"shortest_edge": image_size}, crop_size={"height": image_size, "width": image_size}
-    )
-    return _save(folder, seed, lambda: _louder(hf.CLIPModel(config)), tokenizer, images)
+    text = _text(tokenizer, 77, hidden_act="quick_gelu", bos_token_id=1, eos_token_id=2)
+    vision = {**_SMALL, "image_size": 32, "patch_size": 8, "hidden_act": "quick_gelu"}
+    config = hf.CLIPConfig(text_config=text, vision_config=vision, projection_dim=24)
+    crop = {"height": 32, "width": 32}
+    images = hf.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=crop)
+    return _save(folder, hf.CLIPModel, config, tokenizer, images)
 
 
-def siglip(folder: Path, *, seed: int = 0, tokenizer: Any = None) -> Path:
+def siglip(folder: Path, tokenizer: Any = None) -> Path:
     """A SiglipModel; its texts are padded to 16 tokens, and the padding is attended to."""
     tokenizer = tokenizer or _byte_tokenizer(["<pad>"], length=16)
-    text = {
-        **_SMALL,
-        "vocab_size": len(tokenizer),
-        "max_position_embeddings": 16,
-        "projection_size": 32,
-        "pad_token_id": 0,
-        "bos_token_id": None,
-        "eos_token_id": None,
-    }
-    config = hf.SiglipConfig(
-        text_config=text, vision_config={**_SMALL, "image_size": 32, "patch_size": 8}
-    )
-    return _save(
-        folder,
-        seed,
-        lambda: _louder(hf.SiglipModel(config)),
-        tokenizer,
-        hf.SiglipImageProcessor(size={"height": 32, "width": 32}),
-    )
+    text = _text(tokenizer, 16, projection_size=32, bos_token_id=None, eos_token_id=None)
+    vision = {**_SMALL, "image_size": 32, "patch_size": 8}
+    config = hf.SiglipConfig(text_config=text, vision_config=vision)
+    images = hf.SiglipImageProcessor(size={"height": 32, "width": 32})
+    return _save(folder, hf.SiglipModel, config, tokenizer, images)
 
 
 def siglip2_tokenizer(length: int) -> Any:
     """A tokenizer of SigLIP 2, which lowers texts, with bytes as its words."""
-    names = [
-        "<pad>",
-        "<eos>",
-        "<bos>",
-        "<unk>",
-        "<mask>",
-        *(f"<0x{byte:02X}>" for byte in range(256)),
-    ]
-    return hf.Siglip2Tokenizer(
-        vocab={name: i for i, name in enumerate(names)},
-        padding_side="right",
-        model_max_length=length,
-    )
+    names = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
+    names += [f"<0x{byte:02X}>" for byte in range(256)]
+    words = {name: i for i, name in enumerate(names)}
+    return hf.Siglip2Tokenizer(vocab=words, padding_side="right", model_max_length=length)
 
 
-def siglip2(folder: Path, *, seed: int = 0) -> Path:
+def siglip2(folder: Path) -> Path:
     """A Siglip2Model with pictures of their own shape (NaFlex): patches, a mask of the
     padding ones, and the grid's shape.
     """
     tokenizer = siglip2_tokenizer(64)
-    text = {
-        **_SMALL,
-        "vocab_size": len(tokenizer),
-        "max_position_embeddings": 64,
-        "projection_size": 32,
-        "pad_token_id": 0,
-        "bos_token_id": 2,
-        "eos_token_id": 1,
-    }
-    config = hf.Siglip2Config(
-        text_config=text, vision_config={**_SMALL, "patch_size": 8, "num_patches": 16}
-    )
-    return _save(
-        folder,
-        seed,
-        lambda: _louder(hf.Siglip2Model(config)),
-        tokenizer,
-        hf.Siglip2ImageProcessor(patch_size=8, max_num_patches=16),
-    )
+    text = _text(tokenizer, 64, projection_size=32, bos_token_id=2, eos_token_id=1)
+    vision = {**_SMALL, "patch_size": 8, "num_patches": 16}
+    config = hf.Siglip2Config(text_config=text, vision_config=vision)
+    images = hf.Siglip2ImageProcessor(patch_size=8, max_num_patches=16)
+    return _save(folder, hf.Siglip2Model, config, tokenizer, images)
 
 
-def qwen2_vl(folder: Path, *, seed: int = 0) -> Path:
+def qwen2_vl(folder: Path) -> Path:
     """A Qwen2-VL for conditional generation, the architecture under VLM2Vec."""
-    names = ["<|vision_start|>", "<|image_pad|>", "<|video_pad|>", "<|vision_end|>"]
-    tokenizer = _byte_tokenizer(["<|endoftext|>", *names], length=512)
-    ids = dict(
-        zip(
-            ("vision_start_token_id", "image_token_id", "video_token_id", "vision_end_token_id"),
-            tokenizer.convert_tokens_to_ids(names),
-            strict=True,
-        )
-    )
-    text = {
-        **_SMALL,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": 512,
-        "vocab_size": len(tokenizer),
-        "bos_token_id": None,
-        "eos_token_id": 0,
-        "pad_token_id": 0,
-        "rope_parameters": {
-            "rope_type": "default",
-            "mrope_section": [2, 3, 3],
-            "rope_theta": 10000.0,
-        },
-    }
+    tokens = ["<|vision_start|>", "<|image_pad|>", "<|video_pad|>", "<|vision_end|>"]
+    tokenizer = _byte_tokenizer(["<|endoftext|>", *tokens], length=512)
+    names = ("vision_start_token_id", "image_token_id", "video_token_id", "vision_end_token_id")
+    ids = zip(names, tokenizer.convert_tokens_to_ids(tokens), strict=True)
+    rope = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0}
+    more = {"num_key_value_heads": 2, "rope_parameters": rope}
+    text = _text(tokenizer, 512, bos_token_id=None, eos_token_id=0, **more)
     vision = {
         "depth": 2,
         "embed_dim": 32,
@@ -167,96 +103,70 @@ def qwen2_vl(folder: Path, *, seed: int = 0) -> Path:
         "spatial_merge_size": 2,
         "temporal_patch_size": 2,
     }
-    images = hf.Qwen2VLImageProcessor(
-        patch_size=8,
-        merge_size=2,
-        temporal_patch_size=2,
-        size={"shortest_edge": 16 * 16, "longest_edge": 64 * 64},
-    )
-    processor = hf.Qwen2VLProcessor(
-        images,
-        tokenizer,
-        hf.Qwen2VLVideoProcessor(patch_size=8, merge_size=2, temporal_patch_size=2),
-    )
-    return _save(
-        folder,
-        seed,
-        lambda: _louder(
-            hf.Qwen2VLForConditionalGeneration(
-                hf.Qwen2VLConfig(text_config=text, vision_config=vision, **ids)
-            )
-        ),
-        processor,
-    )
+    config = hf.Qwen2VLConfig(text_config=text, vision_config=vision, **dict(ids))
+    patches = {"patch_size": 8, "merge_size": 2, "temporal_patch_size": 2}
+    size = {"shortest_edge": 16 * 16, "longest_edge": 64 * 64}
+    images = hf.Qwen2VLImageProcessor(**patches, size=size)
+    processor = hf.Qwen2VLProcessor(images, tokenizer, hf.Qwen2VLVideoProcessor(**patches))
+    return _save(folder, hf.Qwen2VLForConditionalGeneration, config, processor)
 
 
-def open_clip_layout(folder: Path, vision: dict[str, Any], **model: Any) -> Path:
-    """A folder in open_clip's layout with the image tower `vision`, a small text tower and the
-    tokenizer of the demo's CLIP; `model` are further settings, `preprocess` those of images.
+def open_clip(folder: Path, side: int = 32, **changes: Any) -> Path:
+    """A folder in open_clip's layout, with the tokenizer of the demo's CLIP; `changes` are of the
+    model's configuration, `preprocess` of that of images.
     """
     import open_clip
     from safetensors.torch import save_file
 
-    preprocess = model.pop("preprocess", {})
-    text = {"context_length": 32, "vocab_size": 1024, "width": 32, "heads": 2, "layers": 1}
-    own = {"hf_tokenizer_name": ".", "tokenizer_kwargs": {"strip_sep_token": False}}
-    config = {"embed_dim": 24, "vision_cfg": vision, "text_cfg": {**text, **own}, **model}
-    mean = {"mean": [0.5, 0.4, 0.3], "std": [0.25, 0.2, 0.3], "interpolation": "bicubic"}
-    stated = {"model_cfg": config, "preprocess_cfg": {**mean, **preprocess}}
+    preprocess = {"mean": [0.5, 0.4, 0.3], "std": [0.25, 0.2, 0.3], "interpolation": "bicubic"}
+    preprocess |= {"resize_mode": "shortest", **changes.pop("preprocess", {})}
+    vision = {"image_size": side, "patch_size": 8, "width": 32, "layers": 1, "head_width": 16}
+    text = {"context_length": 32, "vocab_size": 1024, "width": 32, "heads": 2, "layers": 2}
+    text |= {"hf_tokenizer_name": ".", "tokenizer_kwargs": {"strip_sep_token": False}}
+    model = {"embed_dim": 24, "vision_cfg": vision, "text_cfg": text, **changes}
     folder.mkdir()
+    stated = {"model_cfg": model, "preprocess_cfg": preprocess}
     (folder / "open_clip_config.json").write_text(json.dumps(stated), encoding="utf-8")
     for file in (WEIGHTS / "field-guide-clip-32").glob("token*.json"):
         shutil.copy(file, folder)
     torch.manual_seed(0)
-    model = open_clip.create_model(f"local-dir:{folder}", load_weights=False)
-    state = {name: values.contiguous() for name, values in _louder(model).state_dict().items()}
+    made = _louder(open_clip.create_model(f"local-dir:{folder}", load_weights=False))
+    state = {name: values.contiguous() for name, values in made.state_dict().items()}
     save_file(state, folder / "open_clip_model.safetensors")
     return folder
 
 
-def llava_next(folder: Path, *, seed: int = 0) -> Path:
+def llava_next(folder: Path) -> Path:
     """A LLaVA-NeXT with a Llama, the architecture of E5-V; its processor was saved by an
     older transformers and does not tell how tokens are counted.
     """
     marks = ["<image>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
     tokenizer = _byte_tokenizer(["<|endoftext|>", *marks], length=512)
-    text = {
-        **_SMALL,
-        "model_type": "llama",
-        "num_key_value_heads": 2,
-        "vocab_size": len(tokenizer),
-        "max_position_embeddings": 512,
-    }
     vision = {**_SMALL, "model_type": "clip_vision_model", "image_size": 32, "patch_size": 8}
-    grids = [[32, 64], [64, 32], [64, 64]]
+    grids = {"image_grid_pinpoints": [[32, 64], [64, 32], [64, 64]]}
     config = hf.LlavaNextConfig(
-        text_config=text,
+        text_config=_text(tokenizer, 512, model_type="llama", num_key_value_heads=2),
         vision_config=vision,
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
-        image_grid_pinpoints=grids,
         vision_feature_layer=-2,
+        **grids,
     )
-    images = hf.LlavaNextImageProcessor(
-        size={"shortest_edge": 32},
-        crop_size={"height": 32, "width": 32},
-        image_grid_pinpoints=grids,
-    )
+    crop = {"height": 32, "width": 32}
+    images = hf.LlavaNextImageProcessor(size={"shortest_edge": 32}, crop_size=crop, **grids)
     processor = hf.LlavaNextProcessor(images, tokenizer)
-    build = hf.LlavaNextForConditionalGeneration
-    return _save(folder, seed, lambda: _louder(build(config)), processor)
+    return _save(folder, hf.LlavaNextForConditionalGeneration, config, processor)
 
 
-def lora(folder: Path, base: Path, *, seed: int = 0) -> Path:
+def lora(folder: Path, base: Path) -> Path:
     """A LoRA adapter of `base` whose weights are not zero, with the base's processor
     beside it, as VLM2Vec ships it.
     """
     from peft import LoraConfig, get_peft_model
 
-    torch.manual_seed(seed)
-    model = get_peft_model(
-        hf.AutoModelForImageTextToText.from_pretrained(base),
-        LoraConfig(r=4, lora_alpha=16, target_modules=["q_proj", "v_proj", "down_proj", "qkv"]),
-    )
+    torch.manual_seed(0)
+    where = ["q_proj", "v_proj", "down_proj", "qkv"]
+    config = LoraConfig(r=4, lora_alpha=16, target_modules=where)
+    model = get_peft_model(hf.AutoModelForImageTextToText.from_pretrained(base), config)
     for name, weight in model.named_parameters():
         if ".lora_" in name:
             torch.nn.init.normal_(weight, std=0.3)
@@ -268,20 +178,12 @@ def lora(folder: Path, base: Path, *, seed: int = 0) -> Path:
 def bert(folder: Path, *, seed: int = 0) -> Path:
     """A BertModel with a word-piece tokenizer, as each side of DRAGON+ is."""
     tokenizer = _word_tokenizer()
-    return _save(
-        folder,
-        seed,
-        lambda: _louder(
-            hf.BertModel(
-                hf.BertConfig(**_SMALL, vocab_size=len(tokenizer), max_position_embeddings=64)
-            )
-        ),
-        tokenizer,
-    )
+    config = hf.BertConfig(**_text(tokenizer, 64))
+    return _save(folder, hf.BertModel, config, tokenizer, seed=seed)
 
 
 def sentences(
-    folder: Path, *, seed: int = 0, prompts: dict[str, str] | None = None, normalize: bool = True
+    folder: Path, *, prompts: dict[str, str] | None = None, normalize: bool = True
 ) -> Path:
     """A sentence-transformers folder: BERT, mean pooling, and unit length if
     `normalize`.
@@ -289,36 +191,34 @@ def sentences(
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
-    transformer = Transformer(str(bert(folder.with_name(f"{folder.name}-bert"), seed=seed)))
+    transformer = Transformer(str(bert(folder.with_name(f"{folder.name}-bert"))))
     pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
-    SentenceTransformer(
-        modules=[transformer, pooling, *([Normalize()] if normalize else [])],
-        prompts=prompts,
-        device="cpu",
-    ).save_pretrained(str(folder))
+    modules = [transformer, pooling, *([Normalize()] if normalize else [])]
+    SentenceTransformer(modules=modules, prompts=prompts, device="cpu").save_pretrained(str(folder))
     return folder
 
 
-def edit_json(path: Path, **changes: Any) -> None:
-    """Change keys of a JSON file."""
-    path.write_text(
-        json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8"
-    )
+def edit_json(path: Path, part: str = "", **changes: Any) -> None:
+    """Change keys of a JSON file, or of the mapping `part` in it."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    (content[part] if part else content).update(changes)
+    path.write_text(json.dumps(content), encoding="utf-8")
 
 
-def edit_weights(path: Path, edit: Any) -> None:
-    """Hand the tensors of a safetensors file to `edit`, which changes the dictionary,
-    and write them back.
-    """
+def edit_weights(path: Path, edit: Callable[[dict[str, torch.Tensor]], object]) -> None:
+    """Change the tensors of a safetensors file."""
     from safetensors.torch import load_file, save_file
 
     state = load_file(path)
     edit(state)
-    save_file(
-        {name: values.contiguous() for name, values in state.items()},
-        path,
-        metadata={"format": "pt"},
-    )
+    whole = {name: values.contiguous() for name, values in state.items()}
+    save_file(whole, path, metadata={"format": "pt"})
+
+
+def _text(tokenizer: Any, positions: int, **more: Any) -> dict[str, Any]:
+    """A text part's configuration that belongs to the tokenizer."""
+    sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": positions, "pad_token_id": 0}
+    return {**_SMALL, **sizes, **more}
 
 
 def _louder(model: Any) -> Any:
@@ -329,9 +229,10 @@ def _louder(model: Any) -> Any:
     return model
 
 
-def _save(folder: Path, seed: int, build: Any, *parts: Any) -> Path:
+def _save(folder: Path, model: Any, config: Any, *parts: Any, seed: int = 0) -> Path:
+    """Write a model of random weights and what belongs to it."""
     torch.manual_seed(seed)
-    build().save_pretrained(folder)
+    _louder(model(config)).save_pretrained(folder)
     for part in parts:
         part.save_pretrained(folder)
     return folder
@@ -366,7 +267,7 @@ def _byte_tokenizer(special: list[str], *, length: int, wrap: bool = False) -> A
     return hf.PreTrainedTokenizerFast(
         tokenizer_object=bpe,
         pad_token=special[0],
-        eos_token=special[2] if wrap else special[0],
+        eos_token=special[2 if wrap else 0],
         additional_special_tokens=special[1:],
         model_max_length=length,
     )
@@ -410,9 +311,6 @@ def embed(encoder: Any, documents: list[Document]) -> np.ndarray:
 
 def entry(retrievers_made: Path, family: str, **more: Any) -> dict[str, Any]:
     """The entry that loads a family's tiny checkpoint."""
-    options = {
-        "qwen2_vl": SEQUENTIAL,
-        "lora": SEQUENTIAL,
-        "bert": {"pooling": "cls", "normalize": False},
-    }.get(family, {})
-    return {"model": str(retrievers_made / family), **options, **more}
+    own = {"bert": {"pooling": "cls", "normalize": False}}
+    own |= dict.fromkeys(("qwen2_vl", "lora"), SEQUENTIAL)
+    return {"model": str(retrievers_made / family), **own.get(family, {}), **more}

@@ -36,56 +36,36 @@ def goose(write_annotations: Callable[..., Path], tree: Path) -> Benchmark:
     return load_visual_rag(write_annotations(*questions), tree)
 
 
-def ask(server: StrangeServer, goose: Benchmark, folder: Path, *, again: bool) -> pd.DataFrame:
+def ask(server: StrangeServer, goose: Benchmark, at: Workspace) -> pd.DataFrame:
+    server.plans = server.plans or {part: [reply] for part, reply in REPLIES.items()}
     model = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
-    how = {"retry_failures": again}
-    return ask_models(
-        [model], goose, zero_shot(goose), Workspace(answers_dir=folder, **how), prompts=PROMPTS
-    )
+    return ask_models([model], goose, zero_shot(goose), at, prompts=PROMPTS)
 
 
-@pytest.fixture
-def answers(goose: Benchmark, tmp_path: Path) -> pd.DataFrame:
-    with StrangeServer({part: [reply] for part, reply in REPLIES.items()}) as server:
-        return ask(server, goose, tmp_path, again=False)
-
-
-def test_a_round_says_what_became_of_its_answers(
-    goose: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_empty_and_truncated_answers_are_wrong_and_a_refused_one_has_no_score(
+    server: StrangeServer, goose: Benchmark, at: Workspace
 ) -> None:
-    with StrangeServer({part: [reply] for part, reply in REPLIES.items()}) as server:
-        for came in (": 5 new;", ": 5 from the store;"):
-            ask(server, goose, tmp_path, again=False)
-            said = capsys.readouterr().out
-            assert came in said
-            for words in ("2 failed, such as empty", "1 failed, such as truncated", "refused"):
-                assert words in said
-            assert said.count("counted as wrong") == 2
-
-
-def test_an_empty_or_cut_off_answer_is_in_the_table_and_a_refused_one_is_missing(
-    answers: pd.DataFrame,
-) -> None:
+    answers = ask(server, goose, at)
     assert answers["status"].tolist() == ["ok", "empty", "empty", "truncated", "refused"]
     assert answers["answer"].tolist()[:4] == ["black", "", "", "the hindwings are"]
-    assert answers["answer"].isna().tolist() == [False, False, False, False, True]
-
-
-def test_it_earns_the_worst_and_is_marked_and_only_what_is_missing_has_no_score(
-    goose: Benchmark, answers: pd.DataFrame
-) -> None:
+    assert pd.isna(answers["answer"][4])
     judged = judge_answers(RuleJudge(), goose, answers)
-    np.testing.assert_array_equal(judged["score"], [1.0, 0.0, 0.0, 0.0, np.nan])
-    np.testing.assert_array_equal(judged["abstained"], [0.0, 0.0, 0.0, 0.0, np.nan])
     assert judged["marks"].tolist() == ["", "empty", "empty", "cut off", ""]
-    np.testing.assert_array_equal(add_rouge(goose, answers)["rouge"], [1.0, 0, 0, 0, np.nan])
+    np.testing.assert_array_equal(judged["score"], [1, 0, 0, 0, np.nan])
+    np.testing.assert_array_equal(judged["abstained"], [0, 0, 0, 0, np.nan])
+    np.testing.assert_array_equal(add_rouge(goose, answers)["rouge"], [1, 0, 0, 0, np.nan])
     np.testing.assert_array_equal(detect_abstention(judged)["phrase_match"], [0, 0, 0, 0, np.nan])
 
 
-def test_only_what_is_missing_is_asked_again(goose: Benchmark, tmp_path: Path) -> None:
-    with StrangeServer({part: [reply] for part, reply in REPLIES.items()}) as server:
-        ask(server, goose, tmp_path, again=False)
-        server.plans = {}
-        table = ask(server, goose, tmp_path, again=True)
-        assert [server.calls(part) for part in REPLIES] == [1, 1, 1, 1, 2]
+def test_only_what_is_missing_is_asked_again_and_each_round_says_what_failed(
+    server: StrangeServer, goose: Benchmark, at: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for came in (": 5 new;", ": 5 from the store;"):
+        ask(server, goose, at)
+        said = capsys.readouterr().out
+        for words in (came, "2 failed, such as empty", "1 failed, such as truncated", "refused"):
+            assert words in said
+    server.plans = {"another question": ["empty"]}
+    table = ask(server, goose, at.model_copy(update={"retry_failures": True}))
+    assert [server.calls(part) for part in REPLIES] == [1, 1, 1, 1, 2]
     assert table["status"].tolist() == ["ok", "empty", "empty", "truncated", "ok"]

@@ -39,9 +39,19 @@ def benchmark(clues: int, others: int) -> Benchmark:
     return factories.benchmark(names, docs, labels, pools=dict.fromkeys(names, tuple(docs)))
 
 
-def by_draw(
-    contexts: list[Context], query_id: str = "q1"
-) -> dict[tuple[int, int], tuple[str, ...]]:
+def several(groups: int, images: int) -> Benchmark:
+    """One query a group, the first image of each its only clue."""
+    docs = {f"q{g}": tuple(f"g{g}-{i}" for i in range(images)) for g in range(groups)}
+    queries = [Query(query_id=q, text="What?", group=q.replace("q", "g")) for q in docs]
+    labels = {q: {d: int(d.endswith("-0")) for d in each} for q, each in docs.items()}
+    return factories.benchmark(queries, chain.from_iterable(docs.values()), labels, pools=docs)
+
+
+Drawn = dict[tuple[int, int], tuple[str, ...]]
+
+
+def by_draw(contexts: list[Context], query_id: str = "q1") -> Drawn:
+    """(draw, k) → documents."""
     return {(c.draw, c.k): c.doc_ids for c in contexts if c.query_id == query_id}
 
 
@@ -54,40 +64,24 @@ def test_draws_use_every_clue_before_any_comes_again(clues: int) -> None:
 
 
 @pytest.mark.parametrize(("position", "expected"), [(0, 0), (1, 1), (-1, 4), (4, 4)])
-def test_the_clue_can_be_moved_and_the_others_keep_their_order(
-    position: int, expected: int
-) -> None:
+def test_the_clue_moves_and_the_others_keep_their_order(position: int, expected: int) -> None:
     b = benchmark(2, 30)
-    (moved,), (first,) = (
-        [c.doc_ids for c in one_in_k(b, ks=[5], draws=1, clue_position=p) if c.query_id == "q1"]
-        for p in (position, 0)
+    first, *others = by_draw(one_in_k(b, ks=[5], draws=1))[0, 5]
+    moved = list(by_draw(one_in_k(b, ks=[5], draws=1, clue_position=position))[0, 5])
+    assert moved.pop(expected) == first
+    assert moved == others
+
+
+def test_retrieved_evidence_is_the_head_of_a_run_and_the_first_clue_its_best_ranked_one() -> None:
+    run = make_run(
+        [("q0", "g0-3", 0.9), ("q0", "g0-0", 0.5), ("q1", "g1-2", 0.9), ("q1", "g1-1", 0.8)]
     )
-    assert moved[expected] == first[0]
-    assert [d for d in moved if d[0] == "n"] == list(first[1:])
-
-
-def test_top_k_of_a_shallow_run_is_what_was_found() -> None:
-    b = benchmark(2, 30)
-    run = make_run([("q1", "c0", 1.0), ("q1", "n0", 0.5)])
-    found = {(c.query_id, c.k): c.doc_ids for c in top_k(b, run, ks=[1, 5])}
-    assert found["q1", 1] == ("c0",)
-    assert found["q1", 5] == ("c0", "n0")
-    assert found["q2", 5] == ()
-
-
-@given(st.integers(1, 4), st.integers(1, 12), st.lists(st.integers(1, 20), min_size=1))
-@settings(max_examples=40, deadline=None)
-def test_no_k_is_larger_than_its_pool(clues: int, others: int, ks: list[int]) -> None:
-    b = benchmark(clues, others)
-    for contexts in (
-        one_in_k(b, ks=ks, draws=1),
-        top_k(b, oracle_run(b.qrels), ks=ks, full_depth=True),
-        m_in_k(b, ms=[0], k=max(ks), draws=1),
-    ):
-        assert all(len(context.doc_ids) == context.k for context in contexts)
-        asked = [(context.query_id, context.k) for context in contexts]
-        assert len(set(asked)) == len(asked)
-    assert {c.k for c in one_in_k(b, ks=ks, draws=1)} == {min(k, 1 + others) for k in ks}
+    b = several(3, 4)
+    best = {(c.query_id, c.k): c.doc_ids for c in top_k(b, run, ks=[1, 5])}
+    assert best["q0", 1] == ("g0-3",)
+    assert best["q1", 5] == ("g1-2", "g1-1")  # the run is as shallow as this
+    assert best["q2", 5] == ()
+    assert [(c.query_id, c.doc_ids) for c in first_clue(b, run)] == [("q0", ("g0-0",))]
 
 
 def test_what_is_left_out_is_searched_neither_in_a_pool_nor_in_the_corpus() -> None:
@@ -99,19 +93,9 @@ def test_what_is_left_out_is_searched_neither_in_a_pool_nor_in_the_corpus() -> N
     assert whole.searchable("q2") == ["c0", "n0", "n1", "n2"]
 
 
-def several(groups: int, images: int) -> Benchmark:
-    """One query a group, the first image of each its only clue."""
-    docs = {f"q{g}": tuple(f"g{g}-{i}" for i in range(images)) for g in range(groups)}
-    queries = [Query(query_id=q, text="What?", group=q.replace("q", "g")) for q in docs]
-    labels = {q: {d: int(d.endswith("-0")) for d in each} for q, each in docs.items()}
-    return factories.benchmark(queries, chain.from_iterable(docs.values()), labels, pools=docs)
-
-
 @given(st.integers(3, 30), st.integers(2, 6))
 @settings(max_examples=20, deadline=None)
-def test_easy_negatives_are_of_other_species_as_many_as_possible_and_the_clue_is_that_of_one_in_k(
-    groups: int, images: int
-) -> None:
+def test_easy_negatives_are_of_as_many_groups_as_possible(groups: int, images: int) -> None:
     b = several(groups, max(images, 20))
     most = min(20, (groups - 1) * images + 1)
     ks = sorted({3, most})
@@ -134,22 +118,11 @@ def test_a_seed_moves_clues_non_clues_and_easy_negatives_alike() -> None:
     assert [context.doc_ids[1:] for context in one] != [context.doc_ids[1:] for context in two]
 
 
-def test_the_first_clue_of_a_run_is_the_best_ranked_one() -> None:
-    b = several(2, 4)
-    run = make_run(
-        [("q0", "g0-3", 0.9), ("q0", "g0-0", 0.5), ("q1", "g1-2", 0.9), ("q1", "g1-1", 0.8)]
-    )
-    assert [(c.query_id, c.doc_ids) for c in first_clue(b, run)] == [("q0", ("g0-0",))]
-
-
-def test_each_notebook_tells_what_it_needs_of_a_question() -> None:
+def test_a_notebooks_needs_are_compared_with_what_a_benchmark_has() -> None:
     table = notebook_requirements(benchmark(2, 10)).set_index("notebook")
     needs = table.loc["04_top_k_vs_one_in_k", ["candidates", "non_clues", "cut"]]
     assert needs.tolist() == [20, 19, True]
-    assert not notebook_requirements(benchmark(10, 20))["cut"].any()
-    few = notebook_requirements(benchmark(2, 10), ks=[1, 3, 5])
-    few = few.set_index("notebook")
-    assert few.loc["05_gcue_curves", ["candidates", "non_clues"]].tolist() == [0, 4]
+    few = notebook_requirements(benchmark(2, 10), ks=[1, 3, 5]).set_index("notebook")
     cut = ["02_retriever_comparison", "15_error_budget", "19_abstention_as_detection"]
     assert list(few.index[few["cut"]]) == cut  # whose other k are their own
 
@@ -157,26 +130,21 @@ def test_each_notebook_tells_what_it_needs_of_a_question() -> None:
 def test_adding_a_query_or_a_document_or_a_k_moves_nothing_else() -> None:
     b = benchmark(3, 300)
     before = by_draw(one_in_k(b))
-    more = Query(query_id="q0", text="?")
-    larger = replace(
-        b,
-        queries={**b.queries, "q0": more},
-        qrels={**b.qrels, "q0": b.qrels["q1"]},
-        pools={**b.pools, "q0": b.pools["q1"]},
-    )
-    assert by_draw(one_in_k(larger)) == before
+    more = {"queries": {**b.queries, "q0": Query(query_id="q0", text="?")}}
+    more |= {
+        name: {**getattr(b, name), "q0": getattr(b, name)["q1"]} for name in ("qrels", "pools")
+    }
+    assert by_draw(one_in_k(replace(b, **more))) == before
     more_ks = by_draw(one_in_k(b, ks=(3, 4, 5, 7, 10, 15, 20)))
     assert {key: docs for key, docs in more_ks.items() if key[1] != 4} == before
-    unused = (set(b.corpus) - {d for docs in before.values() for d in docs}).pop()
+    unused = set(b.corpus).difference(*before.values()).pop()
     pools = {q: tuple(d for d in docs if d != unused) for q, docs in b.pools.items()}
     assert by_draw(one_in_k(replace(b, pools=pools))) == before
 
 
 @given(st.integers(1, 8), st.integers(19, 40), st.integers(0, 99))
 @settings(max_examples=30, deadline=None)
-def test_one_in_k_holds_one_clue_first_and_is_nested_over_k(
-    clues: int, others: int, seed: int
-) -> None:
+def test_one_in_k_has_its_clue_first_and_is_nested(clues: int, others: int, seed: int) -> None:
     b = benchmark(clues, others)
     contexts, single = by_draw(one_in_k(b, seed=seed)), by_draw(gt_clue(b, seed=seed))
     distractors = by_draw(non_clue(b, seed=seed))
@@ -194,9 +162,7 @@ def test_one_in_k_holds_one_clue_first_and_is_nested_over_k(
 
 @given(st.integers(5, 9), st.integers(20, 30), st.integers(0, 9))
 @settings(max_examples=20, deadline=None)
-def test_m_clues_are_those_of_fewer_clues_and_one_more_alone_and_among_others(
-    clues: int, others: int, seed: int
-) -> None:
+def test_m_clues_are_nested_alone_and_among_others(clues: int, others: int, seed: int) -> None:
     b = benchmark(clues, others)
     alone = by_draw(m_gt(b, seed=seed))
     shown = [c for c in m_in_k(b, seed=seed) if c.query_id == "q1"]
@@ -214,10 +180,11 @@ def test_m_clues_are_those_of_fewer_clues_and_one_more_alone_and_among_others(
 
 FEW, ONE = benchmark(2, 0), benchmark(1, 9)
 RUN = make_run([("q1", "c0", 1.0)])
+UNKNOWN = Context(query_id="q", setting="zeroshot", k=0)
 
 
 @pytest.mark.parametrize(
-    ("ask", "words"),
+    ("call", "words"),
     [
         (lambda: non_clue(FEW), "found 0 images that are no clue; expected 1"),
         (lambda: one_in_k(ONE, ks=[3], clue_position=3), "is 3; expected -3 to 2"),
@@ -227,20 +194,21 @@ RUN = make_run([("q1", "c0", 1.0)])
         (lambda: one_in_k_easy(several(1, 2), ks=[5]), "0 images of other groups"),
         (lambda: cutoffs_above_one([1]), "expected a k above 1"),
         (lambda: distractor_sets(ONE, RUN.head(0), most=4), "found 0 documents in the run"),
-        (
-            lambda: PROMPTS.template_for(Context(query_id="q", setting="zeroshot", k=0)),
-            "'zeroshot'; expected one of zero_shot, gt_clue, ",
-        ),
+        (lambda: PROMPTS.template_for(UNKNOWN), "'zeroshot'; expected one of zero_shot, gt_clue, "),
     ],
 )
-def test_too_few_images_are_named_with_what_to_do(ask: Callable[[], object], words: str) -> None:
+def test_too_few_images_are_named_with_what_to_do(call: Callable[[], object], words: str) -> None:
     with pytest.raises(VragError, match=words):
-        ask()
+        call()
 
 
 def test_a_k_beyond_the_pool_is_cut_and_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert {context.k for context in one_in_k(benchmark(2, 10), ks=[3, 20])} == {3, 11}
+    b = benchmark(2, 10)
+    shown = [(len(each.doc_ids), each.k) for each in one_in_k(b, ks=[3, 15, 20], draws=1)]
+    assert shown == [(3, 3), (11, 11)] * 2
+    ranked = top_k(b, oracle_run(b.qrels), ks=[3, 15, 20], full_depth=True)
+    assert {(len(each.doc_ids), each.k) for each in ranked} == {(3, 3), (12, 12)}
     assert {context.k for context in one_in_k_easy(several(2, 2), ks=[5])} == {3}
-    told = capsys.readouterr().out
-    assert "k = 20 is cut to 11" in told
-    assert "k = 5 is cut to 3: query 'q0' has 2 images of other groups" in told
+    output = capsys.readouterr().out
+    assert "k = 15, 20 is cut to 11" in output
+    assert "k = 5 is cut to 3: query 'q0' has 2 images of other groups" in output

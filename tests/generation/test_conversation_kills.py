@@ -44,21 +44,15 @@ class Watchful(StrangeServer):
             return any(at >= turn for at, _ in self.asked)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "calm").mkdir()
-    (tmp_path / "stormy").mkdir()
-    make_conversations(tmp_path, LENGTHS)
-    return tmp_path
-
-
 @pytest.mark.slow
-def test_killed_at_any_turn_two_processes_lose_and_double_nothing(folder: Path) -> None:
-    store = folder / "stormy" / "answers.sqlite"
+def test_killed_at_any_turn_two_processes_lose_and_double_nothing(tmp_path: Path) -> None:
+    make_conversations(tmp_path, LENGTHS)
+    store = tmp_path / "stormy" / "answers.sqlite"
+    store.parent.mkdir()
     with Watchful(store) as server:
         kills = 0
         for turn in (1, 2):
-            pair = [start(store, folder, server.url) for _ in range(2)]
+            pair = [start(store, tmp_path, server.url) for _ in range(2)]
             for _, pipe in pair:
                 assert pipe.recv() == "ready"
             for _, pipe in pair:
@@ -72,16 +66,16 @@ def test_killed_at_any_turn_two_processes_lose_and_double_nothing(folder: Path) 
                     kills += 1
                 process.join()
         server.seconds = 0.0  # nobody is killed any more
-        final = hold(store, folder, server.url)
+        final = hold(store, tmp_path, server.url)
         asked = list(server.asked)
-        pd.testing.assert_frame_equal(hold(store, folder, server.url), final)
+        pd.testing.assert_frame_equal(hold(store, tmp_path, server.url), final)
         assert server.asked == asked  # a finished experiment asks nothing
     assert server.needless == []
     assert kills >= 3
     doubled = sum(count - 1 for count in Counter(told for _, told in asked).values())
     assert doubled <= 3 * kills  # three calls at once in each process that was killed
     with StrangeServer() as calm:
-        undisturbed = hold(folder / "calm" / "answers.sqlite", folder, calm.url)
+        undisturbed = hold(tmp_path / "calm" / "answers.sqlite", tmp_path, calm.url)
     pd.testing.assert_frame_equal(undisturbed, final)
     assert set(final["status"]) == {"ok", "early_stopped"}
     assert set(final["rewrite_status"]) == {"", "unparsed"}

@@ -4,7 +4,7 @@ conversation ends, and how much of an answer counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +17,8 @@ from strange_server import StrangeServer, text_in
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from vrag_kit.config import Workspace
-from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations
-from vrag_kit.generation.generators import DryRunGenerator
 from vrag_kit.papers.crag_mm.conversations import early_stopping
 from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
 from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS
@@ -28,25 +26,21 @@ from vrag_kit.types import Benchmark, Context
 
 PAPER = PROMPT_SETS["paper"]
 OWN = ConversationConfig(prompts=PAPER)
+Ask = Callable[..., pd.DataFrame]
 
 
 @pytest.fixture
-def server() -> Iterator[StrangeServer]:
-    with StrangeServer() as server:
-        yield server
+def ask(server: StrangeServer, at: Workspace) -> Callable[..., pd.DataFrame]:
+    """Asks the served model the questions."""
 
+    def ask(
+        benchmark: Benchmark, how: ConversationConfig = OWN, contexts: Sequence[Context] = ()
+    ) -> pd.DataFrame:
+        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
+        contexts = contexts or contexts_of(benchmark)
+        return ask_conversations([model], benchmark, contexts, at, conversation=how)
 
-def ask(
-    server: StrangeServer,
-    benchmark: Benchmark,
-    contexts: Sequence[Context],
-    folder: Path,
-    talk: ConversationConfig,
-) -> pd.DataFrame:
-    model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-    return ask_conversations(
-        [model], benchmark, contexts, Workspace(answers_dir=folder), conversation=talk
-    )
+    return ask
 
 
 def said(server: StrangeServer, *answers: tuple[str, int, str]) -> None:
@@ -67,55 +61,46 @@ def bodies(server: StrangeServer) -> list[str]:
     return asked
 
 
-def test_a_turn_is_told_its_own_answers_the_accepted_ones_or_nothing(
-    server: StrangeServer, tmp_path: Path
+def test_a_turn_sees_one_of_three_histories(
+    server: StrangeServer, ask: Ask, tmp_path: Path
 ) -> None:
     talks = make_conversations(tmp_path, {"a": 3}, alone=["s"])
     said(server, ("a", 0, "say A car."), ("a", 1, "say Answer: blue"), ("a", 2, "say Old."))
     last = {}
     for history in ("generated", "reference", "none"):
-        talk = ConversationConfig(prompts=PAPER, history=history)
-        table = ask(server, talks, contexts_of(talks), tmp_path, talk)
+        table = ask(talks, ConversationConfig(prompts=PAPER, history=history))
         assert table["answer"].tolist()[:3] == ["A car.", "Answer: blue", "Old."]  # read whole
         assert set(table["history"]) == {history}
         assert table["conversation_id"].tolist() == ["a", "a", "a", "s-0"]
         last[history] = bodies(server)[-1]
+    told = (
+        "Image: \nConversation history: User: turn 0 of a?\nAssistant: {}\n"
+        "User: turn 1 of a?\nAssistant: {}\nQuery: turn 2 of a?"
+    )
     assert last == {
-        "generated": (
-            "Image: \nConversation history: User: turn 0 of a?\nAssistant: A car.\n"
-            "User: turn 1 of a?\nAssistant: Answer: blue\nQuery: turn 2 of a?"
-        ),
-        "reference": (
-            "Image: \nConversation history: User: turn 0 of a?\nAssistant: It is a0.\n"
-            "User: turn 1 of a?\nAssistant: It is a1.\nQuery: turn 2 of a?"
-        ),
+        "generated": told.format("A car.", "Answer: blue"),
+        "reference": told.format("It is a0.", "It is a1."),
         "none": "Image: \nQuery: turn 2 of a?",
     }
     # 4 with generated answers; the first turn and the question alone are the same in all three
-    assert len(bodies(server)) == 4 + 2 + 2
-    assert len(set(bodies(server))) == 8
+    assert len(bodies(server)) == len(set(bodies(server))) == 4 + 2 + 2
     with pytest.raises(VragError, match=r"'own'.*'generated'"):
         ConversationConfig(prompts=PAPER, history="own")
 
 
-def test_turns_come_in_order_whatever_the_order_of_contexts(
-    server: StrangeServer, tmp_path: Path
-) -> None:
+def test_turns_are_asked_in_order(server: StrangeServer, ask: Ask, tmp_path: Path) -> None:
     talks = make_conversations(tmp_path, {"a": 3, "b": 2, "c": 4})
     contexts = contexts_of(talks)
-    table = ask(server, talks, contexts[::-1], tmp_path, OWN)
+    table = ask(talks, contexts=contexts[::-1])
     turns = [body.split("Query: turn ")[1][0] for body in bodies(server)]
     assert turns == sorted(turns) == list("000111223")
-    again = ask(server, talks, contexts, tmp_path, OWN)
-    pd.testing.assert_frame_equal(again, table[::-1].reset_index(drop=True))
-    assert len(bodies(server)) == 9
-    first, second, third = contexts[:3]
+    pd.testing.assert_frame_equal(ask(talks), table[::-1].reset_index(drop=True))
     with pytest.raises(VragError, match=r"conversation 'a'.*'a-0'"):
-        ask(server, talks, [first, third], tmp_path, OWN)
-    twice = replace(talks.queries["a-1"], query_id="again")
-    more = replace(talks, queries={**talks.queries, "again": twice})
+        ask(talks, contexts=[contexts[0], contexts[2]])
+    again = replace(talks.queries["a-1"], query_id="again")
+    twice = replace(talks, queries={**talks.queries, "again": again})
     with pytest.raises(VragError, match=r"'a-1'.*'again'"):
-        ask(server, more, [first, second, replace(second, query_id="again")], tmp_path, OWN)
+        ask(twice, contexts=[*contexts[:2], replace(contexts[1], query_id="again")])
     assert len(bodies(server)) == 9
 
 
@@ -124,19 +109,15 @@ def early(talks: Benchmark) -> ConversationConfig:
     return ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
 
 
-def test_an_early_stop_saves_calls(server: StrangeServer, tmp_path: Path) -> None:
-    plan = {"a": "RWWRR", "c": "MRMR", "d": "WWRR", "f": "RRMW"}
+def test_an_early_stop_saves_calls(server: StrangeServer, ask: Ask, tmp_path: Path) -> None:
+    plan = {"a": "RWWRR", "c": "MRMR", "d": "WWRR", "f": "RRMW"}  # right, wrong, missing
     talks = make_conversations(tmp_path, {talk: len(turns) for talk, turns in plan.items()})
-    words = {"M": "say I don't know", "W": "say It is red."}
-    said(
-        server,
-        *(
-            (talk, turn, words.get(letter, f"say It is {talk}{turn}."))
-            for talk, turns in plan.items()
-            for turn, letter in enumerate(turns)
-        ),
-    )
-    table = ask(server, talks, contexts_of(talks), tmp_path, early(talks))
+    wrong = {"M": "say I don't know", "W": "say It is red."}
+    for talk, turns in plan.items():
+        for turn, letter in enumerate(turns):
+            reply = wrong.get(letter, f"say It is {talk}{turn}.")
+            server.plans = {f"Query: {question(talk, turn)}": [reply], **server.plans}
+    table = ask(talks, early(talks))
     stopped = table[table["status"] == "early_stopped"]
     # a stops at its third turn and d at its second; f at its last
     assert stopped["query_id"].tolist() == ["a-3", "a-4", "d-2", "d-3"]
@@ -146,40 +127,15 @@ def test_an_early_stop_saves_calls(server: StrangeServer, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_forecast_counts_no_turn_after_a_stop_that_is_known(
-    server: StrangeServer, tmp_path: Path
-) -> None:
-    talks = make_conversations(tmp_path, {"a": 5, "b": 2})
-    wrong = [(talk, turn, "say It is red.") for talk in "ab" for turn in range(5)]
-    said(server, *wrong)
-
-    def foreseen(talk: ConversationConfig, folder: Path, scratch: str) -> int:
-        (tmp_path / scratch).mkdir()
-        with dry_run(tmp_path / scratch) as forecast:
-            ask(server, talks, contexts_of(talks), folder, talk)
-        (model,) = forecast.models
-        assert isinstance(model, DryRunGenerator)
-        return len(model.prompts)
-
-    assert foreseen(early(talks), tmp_path / "new", "1") == 7  # nobody knows yet where it stops
-    ask(server, talks, contexts_of(talks), tmp_path / "known", early(talks))
-    assert foreseen(early(talks), tmp_path / "known", "2") == 0
-    assert foreseen(OWN, tmp_path / "known", "3") == 3
-
-
-@pytest.mark.slow
-def test_what_the_judge_says_unreadably_stops_nothing_and_an_empty_answer_is_not_right(
-    server: StrangeServer, tmp_path: Path
+def test_an_unparsed_verdict_stops_nothing_and_an_empty_answer_is_not_right(
+    server: StrangeServer, ask: Ask, tmp_path: Path, at: Workspace
 ) -> None:
     talks = make_conversations(tmp_path, {"a": 3, "b": 4})
     said(server, ("b", 0, "empty"), ("b", 1, "empty"))
     server.plans["Ground Truth"] = ["say Both CORRECT and WRONG, I think."]
-    judge = load_truthfulness_judge(
-        {"model": f"judge@{server.url}", "decoding": {"temperature": 0}},
-        Workspace(answers_dir=tmp_path),
-    )
-    talk = ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
-    table = ask(server, talks, contexts_of(talks), tmp_path, talk)
+    judge = {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}
+    stop = early_stopping(load_truthfulness_judge(judge, at), talks)
+    table = ask(talks, ConversationConfig(prompts=PAPER, stop=stop))
     assert table["status"].tolist() == [*("ok",) * 3, *("empty",) * 2, *("early_stopped",) * 2]
 
 
@@ -201,7 +157,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @given(st.lists(st.text("ab.", min_size=1, max_size=4), max_size=9), st.integers(1, 6))
 @settings(max_examples=60, deadline=None)
-def test_an_answer_is_cut_to_its_first_tokens_the_begin_token_among_them(
+def test_an_answer_is_cut_to_its_first_tokens(
     tokenizer: str, words: list[str], tokens: int
 ) -> None:
     kept, enough = TokenLimit(tokens, tokenizer)("  ".join(words))
@@ -210,36 +166,31 @@ def test_an_answer_is_cut_to_its_first_tokens_the_begin_token_among_them(
 
 
 def test_the_cut_text_is_the_answer_and_enters_the_history(
-    server: StrangeServer, tmp_path: Path, tokenizer: str
+    server: StrangeServer, ask: Ask, tmp_path: Path, tokenizer: str
 ) -> None:
-    talks = make_conversations(tmp_path, {"a": 2, "b": 2, "c": 2})
+    talks, first = make_conversations(tmp_path, {"a": 2, "b": 2, "c": 2}), ["a-0", "b-0", "c-0"]
     said(server, ("a", 0, "say one two three four"), ("b", 0, "truncated"), ("c", 0, "say one two"))
-    talk = ConversationConfig(prompts=PAPER, cut=TokenLimit(4, tokenizer))
-    table = ask(server, talks, contexts_of(talks), tmp_path, talk).set_index("query_id")
+    how = ConversationConfig(prompts=PAPER, cut=TokenLimit(4, tokenizer))
+    table = ask(talks, how).set_index("query_id").loc[first]
     # "Answer: the hindwings are" was cut off by its endpoint, with as many tokens as count
-    assert table.loc[["a-0", "b-0", "c-0"], "answer"].tolist() == [
-        "one two three",
-        "Answer: the hindwings",
-        "one two",
-    ]
-    assert table.loc[["a-0", "b-0", "c-0"], "status"].tolist() == ["ok", "ok", "ok"]
-    assert table.loc[["a-0", "b-0", "c-0"], "enough"].tolist() == [True, True, False]
+    assert table["answer"].tolist() == ["one two three", "Answer: the hindwings", "one two"]
+    assert table["status"].tolist() == ["ok", "ok", "ok"]
+    assert table["enough"].tolist() == [True, True, False]
     assert set(table["max_answer_tokens"]) == {4}
     assert set(table["answer_tokenizer"]) == {tokenizer}
     assert any("Assistant: one two three\n" in body for body in bodies(server))
-    longer = ConversationConfig(prompts=PAPER, cut=TokenLimit(9, tokenizer))
-    again = ask(server, talks, contexts_of(talks), tmp_path, longer).set_index("query_id")
-    assert again.loc["b-0", "status"] == "truncated"  # fewer than count: it is as bad as cut off
+    longer = ask(talks, ConversationConfig(prompts=PAPER, cut=TokenLimit(9, tokenizer)))
+    assert longer["status"][2] == "truncated"  # fewer than count: it is as bad as cut off
     with pytest.raises(VragError, match=r"tokenizer\.json"):
         TokenLimit(75, str(tmp_path))("words")
 
 
-def test_an_empty_answer_is_an_answer_and_a_failed_turn_ends_its_conversation_and_no_other(
-    server: StrangeServer, tmp_path: Path
+def test_a_failed_turn_ends_its_conversation(
+    server: StrangeServer, ask: Ask, tmp_path: Path
 ) -> None:
     talks = make_conversations(tmp_path, {"a": 3, "b": 3})
     said(server, ("a", 1, "filtered"), ("b", 0, "say A car."), ("b", 1, "empty"))
-    table = ask(server, talks, contexts_of(talks), tmp_path, OWN)
+    table = ask(talks)
     assert table["status"].tolist() == ["ok", "refused", "skipped", "ok", "empty", "ok"]
     assert table["answer"].isna().tolist() == [False, True, True, False, False, False]
     assert "User: turn 1 of b?\nAssistant: \nQuery: turn 2 of b?" in bodies(server)[-1]

@@ -3,102 +3,60 @@
 from __future__ import annotations
 
 import functools
-import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 from PIL import Image
 from processor_inputs import prepared
-from safetensors.torch import load_file, save_file
-from tiny_models import FAMILIES, built
+from safetensors.torch import load_file
+from tiny_models import FAMILIES, recorded_logits
+from tiny_retrievers import edit_json, edit_weights
 from transformers import LlamaConfig, LlamaForCausalLM, LlavaForConditionalGeneration
 from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
-from vrag_kit.generation import (
-    LocalGenerator,
-    load_generator,
-)
+from vrag_kit.generation import LocalGenerator, load_generator
 from vrag_kit.types import Message, Prompt
 
-COLORS = {"r": (250, 10, 10), "g": (10, 250, 10), "b": (10, 10, 250)}
-
-
+COLORS = {"r": (250, 10, 10), "g": (10, 250, 10), "b": (10, 10, 250), "w": (250, 250, 250)}
 BUDGETS = {"qwen2_5_vl": 6, "internvl": 8}
-
+TEMPLATE = "chat_template.jinja"
 
 Load = Callable[..., LocalGenerator]
+Copy = Callable[[str], Path]
 Paint = Callable[[str], list[ImageFile]]
-
-
-@pytest.fixture(scope="module")
-def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {family: built(family, tmp_path_factory) for family in FAMILIES}
-
-
-def opened(folder: Path, **options: object) -> LocalGenerator:
-    decoding = {"temperature": 0, "max_new_tokens": 8}
-    return load_generator({"model": str(folder), **options}, decoding=decoding)
-
-
-@pytest.fixture(scope="module")
-def load(checkpoints: dict[str, Path]) -> Load:
-    """Loads a family's model: once, but where options are given."""
-    greedy = functools.cache(lambda family: opened(checkpoints[family]))
-    return lambda family, **options: (
-        opened(checkpoints[family], **options) if options else greedy(family)
-    )
+State = dict[str, torch.Tensor]
 
 
 @pytest.fixture
-def paint(tmp_path: Path) -> Callable[[str], list[ImageFile]]:
-    """Pictures of the colours that a string names, "rgb", each of another size and
-    shape.
-    """
+def copied(checkpoint_of: Copy, tmp_path: Path) -> Copy:
+    """Copies a family's checkpoint, to change it."""
+    return lambda family: shutil.copytree(checkpoint_of(family), tmp_path / "m")
+
+
+@pytest.fixture
+def paint(tmp_path: Path) -> Paint:
+    """Images of the colours that a string names, "rgb", each of another size and shape."""
 
     def make(order: str) -> list[ImageFile]:
-        for number, color in enumerate(order):
-            Image.new("RGB", (44 + 5 * (number % 4), 60 - 6 * (number % 3)), COLORS[color]).save(
-                tmp_path / f"{number}-{color}.png"
-            )
-        return [ImageFile(tmp_path / f"{number}-{color}.png") for number, color in enumerate(order)]
+        places = [tmp_path / f"{number}-{color}.png" for number, color in enumerate(order)]
+        for number, place in enumerate(places):
+            size = (44 + 5 * (number % 4), 60 - 6 * (number % 3))
+            Image.new("RGB", size, COLORS[order[number]]).save(place)
+        return [ImageFile(place) for place in places]
 
     return make
 
 
-def shown_to(
-    model: LocalGenerator, parts: list[object], monkeypatch: pytest.MonkeyPatch
-) -> dict[str, torch.Tensor]:
-    """What `generate` of transformers was given, of pictures that are encoded with the prompt."""
-    given: dict[str, torch.Tensor] = {}
-    generate = model.loaded.model.generate
-    monkeypatch.setattr(model.loaded, "vision_cache", None)
-    monkeypatch.setattr(
-        model.loaded.model,
-        "generate",
-        lambda **inputs: (given.update(inputs), generate(**inputs))[1],
-    )
-    model.generate([(Message(role="user", parts=tuple(parts)),)])
-    return given
-
-
 @pytest.fixture
-def pictures(tmp_path: Path) -> list[ImageFile]:
-    """Six pictures of different colours, sizes and shapes."""
-    for i, color in enumerate(
-        ((250, 0, 0), (0, 250, 0), (0, 0, 250), (240, 240, 0), (5, 5, 5), (250, 250, 250))
-    ):
-        Image.new("RGB", (40 + 9 * i, 64 - 7 * i), color).save(tmp_path / f"{i}.png")
-    return [ImageFile(tmp_path / f"{i}.png") for i in range(6)]
-
-
-@pytest.fixture
-def prompts(pictures: list[ImageFile]) -> list[Prompt]:
+def prompts(paint: Paint) -> list[Prompt]:
+    pictures = paint("rgbrwg")
     return [
         worded("several_images", "What color is it?", pictures[:3]),
         worded("no_image", "What?"),
@@ -109,53 +67,39 @@ def prompts(pictures: list[ImageFile]) -> list[Prompt]:
 
 
 def next_token(model: LocalGenerator, prompts: list[Prompt]) -> torch.Tensor:
-    """Logits of the first answer token, shape (prompts, vocabulary), as `generate`
-    computes them.
-    """
-    captured: list[torch.Tensor] = []
-    hook = model.loaded.model.lm_head.register_forward_hook(
-        lambda _module, _inputs, output: captured.append(output[:, -1])
-    )
-    model.generate(prompts)
-    hook.remove()
-    return captured[0]
+    """Logits of the first answer token, (prompts, vocabulary), as `generate` computes them."""
+    model.prepare()
+    with recorded_logits(model.loaded.model) as passes:
+        model.generate(prompts)
+    return passes[0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_logits_are_those_of_transformers_own_way_and_of_one_prompt_at_a_time(
-    family: str, load: Load, prompts: list[Prompt]
-) -> None:
+def test_logits_are_those_of_transformers(family: str, load: Load, prompts: list[Prompt]) -> None:
     model = load(family)
     model.prepare()
     if family == "mllama":  # its text comes last, and never in one batch with pictures
         words = [model.generate([prompt])[0] for prompt in prompts]
         assert model.generate(prompts) == words
+        shown = [message for (message,) in prompts if len(message.parts) > 1]
         prompts = [
-            (Message(role="user", parts=(*message.parts[1:], message.parts[0])),)
-            for (message,) in prompts
-            if len(message.parts) > 1
+            (Message(role="user", parts=(*each.parts[1:], each.parts[0])),) for each in shown
         ]
-    taken = {
-        name: value
-        for name, value in prepared(model.processor.processor, prompts).items()
-        if name != "token_type_ids" or family == "gemma3"
-    }
-    with torch.inference_mode():
-        captured: list[torch.Tensor] = []
-        hook = model.loaded.model.lm_head.register_forward_hook(
-            lambda _module, _inputs, output: captured.append(output[:, -1])
-        )
-        model.loaded.model.generate(**taken, do_sample=False, max_new_tokens=1)
-        hook.remove()
+        assert model.sent["part_order"] == "images first"
+    inputs = prepared(model.processor.processor, prompts)
+    if family != "gemma3":
+        inputs.pop("token_type_ids", None)
+    with torch.inference_mode(), recorded_logits(model.loaded.model) as passes:
+        model.loaded.model.generate(**inputs, do_sample=False, max_new_tokens=1)
     together = next_token(model, prompts)
-    torch.testing.assert_close(together, captured[0], atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(together, passes[0], atol=1e-5, rtol=1e-4)
     alone = torch.cat([next_token(model, [prompt]) for prompt in prompts])
     torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-3)
 
 
 def test_features_that_give_other_logits_than_pixels_are_not_reused(
-    load, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    load: Load, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = LlavaForConditionalGeneration.forward
 
@@ -172,46 +116,37 @@ def test_features_that_give_other_logits_than_pixels_are_not_reused(
 
 
 @pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "pixtral"])
-def test_pictures_seen_before_give_the_same_logits_as_pictures_looked_at_anew(
+def test_stored_features_of_an_image_give_the_same_logits_as_its_pixels(
     family: str, load: Load, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = load(family)
-    model.prepare()
+    first, reused = next_token(model, prompts), next_token(model, prompts)
     assert model.loaded.vision_cache is not None
-    first, remembered = next_token(model, prompts), next_token(model, prompts)
     monkeypatch.setattr(model.loaded, "vision_cache", None)  # the family's own, ordinary way
     torch.testing.assert_close(first, next_token(model, prompts), atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(remembered, first, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(reused, first, atol=1e-5, rtol=1e-4)
 
 
-def test_sampling_differs_by_sample_and_repeats_by_seed(load, prompts: list[Prompt]) -> None:
+def test_greedy_answers_have_probabilities_samples_repeat(
+    load: Load, prompts: list[Prompt]
+) -> None:
     model = load("llava", name="own")
-    model.decoding |= {"do_sample": True, "temperature": 5.0}
-    again = [
-        [reply.raw for reply in model.generate(prompts, sample=sample)] for sample in (0, 1, 0)
-    ]
-    assert again[0] == again[2] != again[1]
-
-
-def test_a_greedy_reply_notes_how_probable_its_words_are(load, prompts: list[Prompt]) -> None:
-    model = load("llava", name="own")
-    steps: list[torch.Tensor] = []
-    hook = model.loaded.model.lm_head.register_forward_hook(
-        lambda _module, _inputs, output: steps.append(output[:, -1].detach())
-    )
-    replies = model.generate(prompts)
-    hook.remove()
-    for row, reply in enumerate(replies):
+    model.prepare()
+    with recorded_logits(model.loaded.model) as steps:
+        answers = model.generate(prompts)
+    for row, answer in enumerate(answers):
         expected = 1.0
-        for step in steps[: reply.tokens["completion"]]:
+        for step in steps[: answer.tokens["completion"]]:
             expected *= float(torch.softmax(step[row], dim=-1).max())
-        assert reply.fields["probability"] == pytest.approx(expected, rel=1e-3, abs=1e-6)
+        assert answer.fields["probability"] == pytest.approx(expected, rel=1e-3, abs=1e-6)
     model.decoding |= {"do_sample": True, "temperature": 5.0}
-    assert "probability" not in model.generate(prompts[:1])[0].fields
+    first, second, again = (model.generate(prompts, sample=sample) for sample in (0, 1, 0))
+    assert first == again != second
+    assert "probability" not in first[0].fields
 
 
 def test_memory_that_runs_out_halves_the_batch(
-    load, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
+    load: Load, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = load("llava")
     wanted, generate = model.generate(prompts), model.loaded.model.generate
@@ -225,10 +160,10 @@ def test_memory_that_runs_out_halves_the_batch(
     assert model.generate(prompts) == wanted
 
 
-def test_a_device_that_is_not_there_is_refused(checkpoints: dict[str, Path]) -> None:
+def test_a_device_that_is_not_there_is_refused(checkpoint_of: Copy) -> None:
     if not torch.cuda.is_available():
         with pytest.raises(VragError, match=r"device 'cuda'.*`device`"):
-            load_generator(str(checkpoints["llava"]), at=Workspace(device="cuda")).prepare()
+            load_generator(str(checkpoint_of("llava")), at=Workspace(device="cuda")).prepare()
 
 
 @pytest.mark.slow
@@ -239,37 +174,30 @@ def test_a_prompt_is_as_long_as_its_forecast(family: str, load: Load, paint: Pai
     for count in (0, 5):
         prompt = worded("several_images", "What color is it?", pictures[:count])
         forecast = model.estimate_cost([prompt], sizes)
-        (reply,) = model.generate([prompt])
-        assert reply.tokens["prompt"] == forecast.tokens, reply
+        (answer,) = model.generate([prompt])
+        assert answer.tokens["prompt"] == forecast.tokens, answer
         assert (forecast.calls, forecast.images) == (1, count)
 
 
 @pytest.mark.parametrize("family", BUDGETS)
-def test_a_picture_takes_no_more_tokens_than_it_may(family: str, load: Load) -> None:
+def test_an_image_takes_no_more_tokens_than_it_may(family: str, load: Load) -> None:
     free, tight = load(family), load(family, max_image_tokens=BUDGETS[family])
     wide, narrow = (model.processor.image_tokens((900, 1300)) for model in (free, tight))
     assert 0 < narrow <= BUDGETS[family] + 3 < wide  # and the marks around it
     assert free.fingerprint != tight.fingerprint
-
-
-def test_a_family_without_such_an_option_says_what_to_use_instead(load: Load) -> None:
     with pytest.raises(VragError, match=r"max_image_tokens cannot be set .*max_image_side"):
         load("mllama", max_image_tokens=100)
 
 
-def test_a_template_that_knows_only_strings_gets_its_image_tokens(
-    checkpoints: dict[str, Path], paint: Paint, tmp_path: Path
+def test_a_template_of_strings_gets_its_image_tokens(
+    load: Load, copied: Copy, paint: Paint
 ) -> None:
-    folder = shutil.copytree(checkpoints["phi4_multimodal"], tmp_path / "old")
-    (folder / TEMPLATE).write_text(
-        "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] +"
-        " '<|end|>' }}{% endfor %}<|assistant|>"
-    )
-    listed, stringed = (
-        opened(place).processor.render([("user", ["What? ", *paint("gb")])])
-        for place in (checkpoints["phi4_multimodal"], folder)
-    )
-    assert listed == stringed
+    folder, parts = copied("phi4_multimodal"), [("user", ["What? ", *paint("gb")])]
+    one = "{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}"
+    whole = f"{{% for message in messages %}}{one}{{% endfor %}}<|assistant|>"
+    (folder / TEMPLATE).write_text(whole)
+    listed = load("phi4_multimodal").processor.render(parts)
+    assert load_generator(str(folder)).processor.render(parts) == listed
 
 
 def test_what_will_not_fit_is_said_before_and_fails_alone(load: Load, paint: Paint) -> None:
@@ -280,66 +208,45 @@ def test_what_will_not_fit_is_said_before_and_fails_alone(load: Load, paint: Pai
     assert "2 prompts do not fit, from 100 images on" in str(forecast)
     assert "loaded" not in vars(model)  # no weights were read for it
     control = worded("one_image", "What is <image>?", pictures[:1])
-    first, *long, last = [str(reply.failure) for reply in model.generate([*prompts, control])]
+    first, *long, last = [str(answer.failure) for answer in model.generate([*prompts, control])]
     assert first == "truncated: cut off at 8 tokens"
     assert all("but the model holds 512" in each for each in long)
     assert "control token '<image>'" in last
 
 
-def test_decoding_is_what_the_checkpoint_says_or_greedy(
-    checkpoints: dict[str, Path], tmp_path: Path
-) -> None:
-    folder = shutil.copytree(checkpoints["llava"], tmp_path / "m")
-    edit("generation_config.json", do_sample=True, temperature=0.6, top_p=0.9)(folder)
-    sampled = {"do_sample": True, "temperature": 0.6, "top_p": 0.9, "max_new_tokens": 128}
-    assert load_generator(str(folder)).decoding == sampled
+def test_decoding_is_what_the_checkpoint_says_or_greedy(copied: Copy) -> None:
+    folder, own = copied("llava"), {"do_sample": True, "temperature": 0.6, "top_p": 0.9}
+    edit_json(folder / "generation_config.json", **own)
+    assert load_generator(str(folder)).decoding == {**own, "max_new_tokens": 128}
     greedy = {"do_sample": False, "num_beams": 1, "max_new_tokens": 128}
     assert load_generator(str(folder), decoding={"temperature": 0}).decoding == greedy
     with pytest.raises(VragError, match="'beam'"):
         load_generator(str(folder), decoding="beam")
 
 
-def edit(file: str, part: str = "", **values: object) -> Callable[[Path], object]:
-    """Changes values of a JSON file of a checkpoint."""
-
-    def change(folder: Path) -> None:
-        config = json.loads((folder / file).read_text())
-        (config[part] if part else config).update(values)
-        (folder / file).write_text(json.dumps(config))
-
-    return change
-
-
-def weights(change: Callable[[dict[str, torch.Tensor]], object]) -> Callable[[Path], object]:
-    """Changes the weights of a checkpoint."""
+def weights(change: Callable[[State], object]) -> Callable[[Path], object]:
+    """Changes the weights of a checkpoint, or of its adapter."""
 
     def write(folder: Path) -> None:
         adapter = folder / "vision-lora" / "adapter_model.safetensors"
-        file = adapter if adapter.is_file() else folder / "model.safetensors"
-        state = load_file(file)
-        change(state)
-        save_file(state, file, metadata={"format": "pt"})
+        edit_weights(adapter if adapter.is_file() else folder / "model.safetensors", change)
 
     return write
 
 
-def scale(state: dict[str, torch.Tensor]) -> None:
-    next(iter(state.values())).mul_(1.0001)
-
-
-def put_nan(state: dict[str, torch.Tensor]) -> None:
+def put_nan(state: State) -> None:
     name = next(name for name in sorted(state) if "embed_tokens" in name)
     state[name][3, 2] = float("nan")
 
 
-def drop_projector(state: dict[str, torch.Tensor]) -> None:
-    for name in [name for name in state if "multi_modal_projector" in name]:
+def drop(state: State, part: str, step: int) -> None:
+    for name in [name for name in state if part in name][::step]:
         del state[name]
 
 
-def drop_half(state: dict[str, torch.Tensor]) -> None:
-    for name in list(state)[::2]:
-        del state[name]
+def edit(file: str, part: str = "", **values: object) -> Callable[[Path], object]:
+    """Changes values of a JSON file of a checkpoint, or of a mapping in it."""
+    return lambda folder: edit_json(folder / file, part, **values)
 
 
 def pickled(folder: Path) -> None:
@@ -353,63 +260,54 @@ def blind(folder: Path) -> None:
     LlamaForCausalLM(config).save_pretrained(folder)
 
 
-TEMPLATE = "chat_template.jinja"
+def template(source: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / TEMPLATE).write_text(source)
 
 
-def test_the_fingerprint_knows_everything_that_shapes_an_answer(
-    checkpoints: dict[str, Path], tmp_path: Path
-) -> None:
+def test_the_fingerprint_covers_what_shapes_an_answer(checkpoint_of: Copy, tmp_path: Path) -> None:
+    pixels = partial(edit, "processor_config.json", "image_processor")
     changes: dict[str, Callable[[Path], object]] = {
         "same": lambda folder: None,
-        "weights": weights(scale),
-        "pixels": edit("processor_config.json", "image_processor", image_mean=[0.1, 0.2, 0.3]),
-        "size": edit("processor_config.json", "image_processor", size={"height": 16, "width": 16}),
-        "template": lambda folder: (folder / TEMPLATE).open("a").write(" "),
+        "weights": weights(lambda state: next(iter(state.values())).mul_(1.0001)),
+        "pixels": pixels(image_mean=[0.1, 0.2, 0.3]),
+        "size": pixels(size={"height": 16, "width": 16}),
+        "template": template("another"),
         "text": edit("config.json", "text_config", rms_norm_eps=1e-4),
         "merges": edit("tokenizer.json", "model", merges=[]),
         "stop": edit("generation_config.json", eos_token_id=7),
     }
     prints = {}
     for name, change in changes.items():
-        folder = shutil.copytree(checkpoints["llava"], tmp_path / name)
+        folder = shutil.copytree(checkpoint_of("llava"), tmp_path / name)
         change(folder)
         prints[name] = load_generator(str(folder)).fingerprint
-    assert prints["same"] == load_generator(str(checkpoints["llava"])).fingerprint
+    assert prints["same"] == load_generator(str(checkpoint_of("llava"))).fingerprint
     assert len(set(prints.values())) == len(prints), prints
 
 
+DAMAGES: list[tuple[str, Callable[[Path], object], str]] = [
+    ("llava", weights(put_nan), "embed_tokens.weight' holds 1 values that are NaN"),
+    (
+        "llava",
+        weights(partial(drop, part="projector", step=1)),
+        "4 weights .*multi_modal_projector",
+    ),
+    ("llava", edit("config.json", model_type="oracle"), "cannot be loaded: .*oracle"),
+    ("llava", pickled, "cannot be loaded: .*safetensors"),
+    ("llava", lambda folder: (folder / TEMPLATE).unlink(), "has no chat template"),
+    ("llava", template("{{ nothing.there.at.all }}"), "neither a list of parts nor a string"),
+    ("llava", blind, "AutoModelForImageTextToText"),
+    ("phi4_multimodal", weights(partial(drop, part="", step=2)), "weights of its vision adapter"),
+    ("phi4_multimodal", lambda folder: shutil.rmtree(folder / "vision-lora"), "lora.*is missing"),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("family", "damage", "message"),
-    [
-        ("llava", weights(put_nan), "embed_tokens.weight' holds 1 values that are NaN"),
-        ("llava", weights(drop_projector), "4 weights .* 'model.multi_modal_projector"),
-        ("llava", edit("config.json", model_type="oracle"), "cannot be loaded: .*oracle"),
-        ("llava", pickled, "cannot be loaded: .*safetensors"),
-        ("llava", lambda folder: (folder / TEMPLATE).unlink(), "has no chat template"),
-        (
-            "llava",
-            lambda folder: (folder / TEMPLATE).write_text("{{ nothing.there.at.all }}"),
-            "neither a list of parts nor a string",
-        ),
-        ("llava", blind, "AutoModelForImageTextToText"),
-        ("phi4_multimodal", weights(drop_half), "weights of its vision adapter"),
-        (
-            "phi4_multimodal",
-            lambda folder: shutil.rmtree(folder / "vision-lora"),
-            "vision-lora/adapter_model.safetensors, is missing",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("family", "damage", "message"), DAMAGES)
 def test_a_bad_checkpoint_is_refused_with_the_reason(
-    family: str,
-    damage: Callable[[Path], object],
-    message: str,
-    checkpoints: dict[str, Path],
-    tmp_path: Path,
+    family: str, damage: Callable[[Path], object], message: str, copied: Copy
 ) -> None:
-    folder = shutil.copytree(checkpoints[family], tmp_path / "m")
-    (tmp_path / "sibling").mkdir()
+    folder = copied(family)
     damage(folder)
     with pytest.raises(VragError, match=message):
         load_generator(str(folder)).prepare()
@@ -428,35 +326,20 @@ def test_options_that_change_no_answer_are_no_part_of_the_key(load: Load, paint:
     assert (half.deterministic, plain.deterministic) == (False, True)
 
 
-def test_code_that_comes_with_a_checkpoint_does_not_run_unless_told(
-    checkpoints: dict[str, Path], tmp_path: Path
-) -> None:
-    folder = shutil.copytree(checkpoints["llava"], tmp_path / "m")
-    edit("config.json", model_type="strange", auto_map={"AutoConfig": "strange.Config"})(folder)
-    code = f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Config: ...\n"
-    (folder / "strange.py").write_text(code)
+def test_code_of_a_checkpoint_does_not_run_unless_told(copied: Copy, tmp_path: Path) -> None:
+    folder, code = copied("llava"), {"AutoConfig": "strange.Config"}
+    edit_json(folder / "config.json", model_type="strange", auto_map=code)
+    mark = f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Config: ...\n"
+    (folder / "strange.py").write_text(mark)
     with pytest.raises(VragError, match="trust_remote_code"):
         load_generator(str(folder))
     assert not (tmp_path / "ran").exists()
 
 
-def test_llama_attends_to_every_picture_wherever_it_stood(
-    load: Load, paint: Paint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, (a, b) = load("mllama"), paint("rg")
-    model.prepare()
-    parts = ["Here is one: ", a, "and another: ", b, "What color?"]
-    given = shown_to(model, parts, monkeypatch)
-    assert (given["cross_attention_mask"][0, -1].sum(dim=-1) > 0).tolist() == [True, True]
-    assert model.sent["part_order"] == "images first"
-
-
 def test_phi_4_answers_with_its_vision_adapter(load: Load, paint: Paint) -> None:
-    model = load("phi4_multimodal")
-    model.prepare()
-    prompt = [worded("one_image", "What?", paint("b"))]
-    assert model.loaded.model.active_adapters() == ["vision"]
+    model, prompt = load("phi4_multimodal"), [worded("one_image", "What?", paint("b"))]
     adapted = next_token(model, prompt)
+    assert model.loaded.model.active_adapters() == ["vision"]
     model.loaded.model.disable_adapters()
     assert not torch.allclose(adapted, next_token(model, prompt), atol=1e-4)
     model.loaded.model.enable_adapters()

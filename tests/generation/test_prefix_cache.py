@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,130 +13,94 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from tiny_models import build, built
+from tiny_models import build, recorded_logits
+from tiny_retrievers import edit_json
 from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.generation import LocalGenerator, load_generator
-from vrag_kit.generation.generators import prompt_images
 from vrag_kit.generation.local import model as local_model
 from vrag_kit.generation.local.prefix_cache import TokenRow, plan_prefixes
 from vrag_kit.types import Prompt
 
-KS = (3, 5, 7)
-
-
 IMAGE = 9
 
 
-@pytest.fixture(scope="module")
-def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], LocalGenerator]:
-    return lambda family: load_generator(
-        str(built(family, tmp_path_factory)), decoding={"temperature": 0, "max_new_tokens": 4}
-    )
+def longest_first(folder: Path, name: str, ks: Sequence[int]) -> list[Prompt]:
+    """A question's prompts with its first k images, some of one size."""
+    images = []
+    for i in range(max(ks)):
+        shade = (25 * i, 200 - 17 * i, 90 if name == "bill" else 210)
+        place = folder / f"{name}-{i}.png"
+        Image.new("RGB", (44 + 8 * (i % 3), 52), shade).save(place)
+        images.append(ImageFile(place))
+    return [worded("several_images", f"Which {name}?", images[:k]) for k in ks]
 
 
-@pytest.fixture
-def curves(tmp_path: Path) -> list[Prompt]:
-    """Two questions' prompts of 3 to 10 pictures each, some of one size."""
-    prompts = []
-    for name in ("bill", "wing"):
-        pictures = []
-        for i in range(max(KS)):
-            path = tmp_path / f"{name}-{i}.png"
-            shade = (25 * i, 200 - 17 * i, 90 if name == "bill" else 210)
-            Image.new("RGB", (44 + 8 * (i % 3), 52), shade).save(path)
-            pictures.append(ImageFile(path))
-        prompts += [worded("several_images", f"Which {name}?", pictures[:k]) for k in KS]
-    return prompts
+def opened(folder: Path, **options: Any) -> LocalGenerator:
+    decoding = {"temperature": 0, "max_new_tokens": 1}
+    return load_generator({"model": str(folder), **options}, decoding=decoding)
 
 
-def last_logits(model: LocalGenerator, prompts: list[Prompt]) -> list[torch.Tensor]:
+def logits(model: LocalGenerator, prompts: list[Prompt]) -> list[torch.Tensor]:
     """Logits (rows × words) behind the last token, of each time that some are computed."""
-    captured: list[torch.Tensor] = []
-    head = model.loaded.model.lm_head
-    hook = head.register_forward_hook(lambda _m, _i, out: captured.append(out[:, -1]))
-    model.generate(prompts)
-    hook.remove()
-    return captured
-
-
-def first_logits(model: LocalGenerator, prompts: list[Prompt]) -> torch.Tensor:
-    """Logits of the first token of each answer, as `generate` computes them."""
-    return next(each for each in last_logits(model, prompts) if len(each) == len(prompts))
-
-
-def of_family(curves: list[Prompt], family: str) -> list[Prompt]:
-    """The curves; of a family whose pictures are large their ends at k = 1 and 2."""
-    if family != "phi4_multimodal":
-        return curves
-    pictures = [prompt_images(curve) for curve in (curves[0], curves[-1])]
-    return [worded("several_images", "Which?", each[:k]) for each in pictures for k in (1, 2)]
+    with recorded_logits(model.loaded.model) as passes:
+        model.generate(prompts)
+    return passes
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "gemma3", "mllama", "phi4_multimodal"])
 def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
-    family: str, load, curves: list[Prompt]
+    family: str, checkpoint_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    model = load(family)
+    model = opened(checkpoint_of(family))
     model.prepare()
     assert model.shares_prefixes
     model.loaded.model.double()  # so that rounding cannot be taken for a difference, or the reverse
-    curves = of_family(curves, family)
-    half = len(curves) // 2
-    longest_first = [*curves[:half][::-1], *curves[half:][::-1]]  # as rows are ordered
-    together = first_logits(model, longest_first)
+    ks = (2, 1) if family == "phi4_multimodal" else (7, 5, 3)  # its images are large
+    prompts = [*longest_first(tmp_path, "bill", ks), *longest_first(tmp_path, "wing", ks)]
+    together = next(each for each in logits(model, prompts) if len(each) == len(prompts))
     model.loaded.shares_prefixes = False
-    apart = first_logits(model, longest_first)
+    (apart,) = logits(model, prompts)
     assert apart.std(dim=0).max() > 1e-3  # the prompts do differ
     torch.testing.assert_close(together, apart, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.slow
-def test_a_short_prompt_is_answered_as_if_alone_beside_one_of_far_positions(
-    tmp_path: Path, curves: list[Prompt]
-) -> None:
+def test_a_short_prompt_is_answered_as_if_alone_beside_one_of_far_positions(tmp_path: Path) -> None:
     """Phi-4 tells all positions of a batch otherwise where one prompt is long."""
-    folder, near = build("phi4_multimodal", tmp_path / "phi4"), 1_000
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    folder = build("phi4_multimodal", tmp_path / "phi4")
+    near = {"original_max_position_embeddings": 1_000}
     factors = {"short_factor": [1.0] * 8, "long_factor": [16.0] * 8}
-    config["rope_parameters"] |= {"rope_type": "longrope", **factors}
-    config["rope_parameters"]["original_max_position_embeddings"] = near
-    config["original_max_position_embeddings"] = near
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    model = load_generator(str(folder), decoding={"temperature": 0, "max_new_tokens": 1})
-    pictures = prompt_images(curves[0])
-    short, long = (worded("several_images", "Which?", pictures[:k]) for k in (1, 2))
-    (alone,) = last_logits(model, [short])
-    beside, far = last_logits(model, [long, short])  # apart, the short one first
+    edit_json(folder / "config.json", "rope_parameters", rope_type="longrope", **near, **factors)
+    edit_json(folder / "config.json", **near)
+    model, (long, short) = opened(folder), longest_first(tmp_path, "bill", (2, 1))
+    (alone,) = logits(model, [short])
+    beside, far = logits(model, [long, short])  # apart, the short one first
     torch.testing.assert_close(beside, alone)
     assert not torch.allclose(far, alone, atol=1e-3)
     model.processor.short_context = 1 << 30
-    *_, together = last_logits(model, [long, short])  # read together, or nested
+    *_, together = logits(model, [long, short])  # read together, or nested
     assert not torch.allclose(together[1:], alone, atol=1e-3)
 
 
-def test_a_model_that_cannot_reads_all_and_says_why(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_may_share_no_prefixes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = build("llava", tmp_path / "llava")
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config["image_token_index"] -= 1  # a token that stands for no picture
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    model = load_generator(str(folder), decoding={"temperature": 0, "max_new_tokens": 2})
+    token = json.loads((folder / "config.json").read_text(encoding="utf-8"))["image_token_index"]
+    edit_json(folder / "config.json", image_token_index=token - 1)  # it stands for no image
+    model = opened(folder)
     model.prepare()
     assert not model.shares_prefixes
     assert "prompts share no prefix, because" in capsys.readouterr().out
 
 
-def test_beginnings_of_another_prompt_are_noticed_in_half_precision(
+def test_another_prompts_beginning_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model of 32 layers in bfloat16, whose rounding is that of a real one."""
     monkeypatch.setitem(tiny_models._TEXT, "num_hidden_layers", 32)
-    entry = {"model": str(build("llava", tmp_path / "deep")), "dtype": "bfloat16"}
-    model = load_generator(entry, decoding={"temperature": 0, "max_new_tokens": 2})
+    model = opened(build("llava", tmp_path / "deep"), dtype="bfloat16")
     fork = local_model.fork_kv_cache
 
     def of_the_next_prompt(*asked: Any) -> Any:

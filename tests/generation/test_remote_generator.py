@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoints import connect, hurry, question
+from endpoints import connect, question
 from PIL import Image
 from strange_server import StrangeServer, good_words, images_in
 from worded import worded
@@ -16,30 +15,23 @@ from worded import worded
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
-from vrag_kit.generation import (
-    AnswerStore,
-    Task,
-    ask_prompts,
-    load_generator,
-)
+from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator
 from vrag_kit.generation.remote.generator import data_url
 from vrag_kit.generation.remote.providers import ENDPOINTS
 from vrag_kit.types import Failure, Status
 
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[AnswerStore]:
-    with AnswerStore(tmp_path / "a.sqlite") as store:
-        yield store
+SECRET = "tk-Lorem1psum2dolor"
+LOCAL = "m@http://localhost:1/v1"
+pytestmark = pytest.mark.usefixtures("short_pauses")
 
 
 def test_a_redirection_takes_the_key_to_no_other_host(
-    store: AnswerStore, monkeypatch: pytest.MonkeyPatch
+    server: StrangeServer, store: AnswerStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GATEWAY", SECRET)
     with StrangeServer() as other:
-        plans = {"Reply with the word": [f"to {other.url}/chat/completions"]}
-        with StrangeServer(plans) as server, pytest.raises(VragError, match="HTTP 307: "):
+        server.plans = {"Reply with the word": [f"to {other.url}/chat/completions"]}
+        with pytest.raises(VragError, match="HTTP 307: "):
             ask_prompts(connect(server, key="GATEWAY"), [question("what?")], store)
         assert other.requests == []
 
@@ -47,122 +39,8 @@ def test_a_redirection_takes_the_key_to_no_other_host(
 def test_what_only_sounds_like_a_secret_may_be_in_an_entry() -> None:
     body = {"thinking_tokens": 100, "eos_token": "</s>", "reasoning_effort": "medium"}
     body |= {"extra": {"prefix": "task-2-answer", "draft": "Qwen/Qwen2.5-VL-7B-Instruct-AWQ"}}
-    body["guide"] = "Use basic English. Name 123 things"
-    entry = {"model": "m@http://localhost:1/v1", "body": body}
-    assert load_generator(entry, decoding={"temperature": 0}).sent["body"] == body
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        "http://ann:pw-1@localhost:1/v1",
-        "[http://localhost:2/v1, http://ann:pw-1@localhost:1/v1]",
-        "http://localhost:1/v1?key=pw-1",
-    ],
-)
-def test_an_address_with_a_password_is_refused_without_showing_it(address: str) -> None:
-    for entry in (f"m@{address}", {"model": f"m @ {address}", "timeout": "long"}):
-        with pytest.raises(VragError, match="user name, a password or a query") as refused:
-            load_generator(entry, decoding={"temperature": 0})
-        assert "pw-1" not in str(refused.value)
-        assert "localhost:1/v1" in str(refused.value)
-        assert "`key`" in str(refused.value)
-
-
-@pytest.fixture(autouse=True)
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    hurry(monkeypatch)
-
-
-def sent_to(server: StrangeServer) -> dict[str, Any]:
-    """What the last request holds beside its words."""
-    return {name: value for name, value in server.requests[-1].items() if name != "messages"}
-
-
-def test_pictures_arrive_in_order_with_the_pixels_that_local_models_get(tmp_path: Path) -> None:
-    noise = Image.effect_noise((64, 48), 90).convert("RGB")
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    noise.save(tmp_path / "turned.jpg", exif=exif)
-    noise.save(tmp_path / "plain.jpg")
-    for name, mode in {"grey.png": "L", "clear.png": "RGBA", "palette.gif": "P"}.items():
-        noise.convert(mode).save(tmp_path / name)
-    images = [ImageFile(path) for path in tmp_path.iterdir()]
-    prompt = worded("several_images", "What?", images)
-    with StrangeServer() as server:
-        connect(server).generate([prompt])
-        pixels = [pixel_hash(image) for image in images_in(server.requests[-1])]
-        assert pixels == [pixel_hash(image.open()) for image in images]
-        kinds = [part["type"] for part in server.requests[-1]["messages"][0]["content"]]
-        assert kinds == ["text"] + ["image_url"] * 5
-        connect(server, images_first=True, max_image_side=32).generate([prompt])
-        kinds = [part["type"] for part in server.requests[-1]["messages"][0]["content"]]
-        assert kinds == ["image_url"] * 5 + ["text"]
-        assert {max(image.size) for image in images_in(server.requests[-1])} == {32}
-    assert data_url(ImageFile(tmp_path / "plain.jpg")).startswith("data:image/jpeg")  # as it is
-
-
-def test_what_is_sent_is_recorded(store: AnswerStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`requests.json` of the goldens holds what every endpoint and server is sent."""
-    entry = {"model": "o4-mini@openai", "body": {"safety": "off"}}
-    expected = {"max_completion_tokens": 64 + 8192, "reasoning_effort": "medium", "safety": "off"}
-    with StrangeServer() as server:
-        monkeypatch.setitem(ENDPOINTS["openai"], "base_url", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-        generator = load_generator(entry, decoding={"max_new_tokens": 64})
-        task = Task(sample=3, samples=4)
-        (answer,) = ask_prompts(generator, [question("what?")], store, task=task)
-        assert sent_to(server) == {"model": "o4-mini", **expected}
-    recorded = {**answer.sent, **answer.sent["body"]}
-    assert {name: recorded[name] for name in expected} == expected
-    assert answer.tokens == {"prompt": 100, "completion": 10}
-    assert (answer.sample, answer.fields["served"]) == (3, "strange-2026")
-
-
-CONFIG = json.dumps({"do_sample": True, "temperature": 0.6, "top_k": 20})
-
-
-def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Path) -> None:
-    (tmp_path / "m").mkdir()
-    (tmp_path / "m" / "generation_config.json").write_text(CONFIG)
-    with StrangeServer() as server:
-        entry = {"model": f"{tmp_path / 'm'}@{server.url}", "server": "vllm", "name": "m"}
-        served = load_generator(entry, decoding={"temperature": None})
-        assert (served.decoding["temperature"], served.decoding["top_k"]) == (0.6, 20)
-        unknown = {"model": f"{tmp_path / 'nowhere'}@{server.url}"}
-        with pytest.raises(VragError, match=r"`decoding`.*temperature"):
-            load_generator(unknown, decoding={"temperature": None})
-
-
-SECRET = "tk-Lorem1psum2dolor"
-
-
-def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(
-    store: AnswerStore,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    prompts = [question("what?"), question("strange?")]
-    with StrangeServer({"strange?": ["status 500 the key sk-secret-1 is odd"]}) as server:
-        monkeypatch.setitem(ENDPOINTS["openai"], "base_url", server.url)
-        model = load_generator({"model": "gpt-4o@openai", "retries": 0})
-        with pytest.raises(VragError, match="export OPENAI_API_KEY=…"):
-            ask_prompts(model, prompts, store)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-sëcret-1")
-        with pytest.raises(VragError, match="invalid characters"):
-            ask_prompts(load_generator("gpt-4o@openai"), prompts, store)
-        assert server.requests == []
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1\r")
-        answers = ask_prompts(
-            load_generator({"model": "gpt-4o@openai", "retries": 0}), prompts, store
-        )
-        assert answers[1].failure == Failure(Status.ERROR, "HTTP 500: the key … is odd")
-        monkeypatch.delenv("OPENAI_API_KEY")
-        assert ask_prompts(load_generator("gpt-4o@openai"), prompts, store) == answers
-    assert b"sk-secret" not in (tmp_path / "a.sqlite").read_bytes()
-    assert "sk-secret" not in capsys.readouterr().out
+    entry = {"model": LOCAL, "body": {**body, "guide": "Use basic English. Name 123 things"}}
+    assert load_generator(entry, decoding={"temperature": 0}).sent["body"] == entry["body"]
 
 
 @pytest.mark.parametrize(
@@ -173,39 +51,122 @@ def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(
         ({"extra": "Bearer abcdefgh"}, "body.extra"),
     ],
 )
-def test_a_secret_in_an_entry_is_refused_by_its_place_and_not_shown(
-    body: dict[str, Any], named: str
-) -> None:
+def test_a_secret_in_an_entry_is_refused_and_not_shown(body: dict[str, Any], named: str) -> None:
     """More are in `bad_inputs.csv`."""
     with pytest.raises(VragError, match=f"{named}: .*`key`") as refused:
-        load_generator({"model": "m@http://localhost:1/v1", "body": body})
+        load_generator({"model": LOCAL, "body": body})
     for secret in (SECRET, "q7Gh2", "abcdefgh"):
         assert secret not in str(refused.value)
 
 
-def test_samples_are_seeded_apart(store: AnswerStore) -> None:
-    with StrangeServer() as server:
-        first, second, again = (
-            ask_prompts(connect(server), [question("what?")], store, task=Task(sample=n, samples=9))
-            for n in (0, 1, 0)
-        )
-        assert first == again != second
-        words = {"messages": server.requests[1]["messages"], "seed": 0}
-        assert first[0].raw == good_words(words)
+@pytest.mark.parametrize("address", ["ann:pw-1@localhost:1/v1", "localhost:1/v1?key=pw-1"])
+def test_an_address_with_a_password_is_refused_without_showing_it(address: str) -> None:
+    alone, listed = f"m@http://{address}", f"m@[http://localhost:2/v1, http://{address}]"
+    for entry in (alone, listed, {"model": alone, "timeout": "long"}):
+        with pytest.raises(VragError, match="user name, a password or a query") as refused:
+            load_generator(entry, decoding={"temperature": 0})
+        assert "pw-1" not in str(refused.value)
+        assert "localhost:1/v1" in str(refused.value)
+        assert "`key`" in str(refused.value)
 
 
-def test_another_port_asks_nothing_again(store: AnswerStore) -> None:
-    with StrangeServer() as first, StrangeServer() as second:
-        answers = ask_prompts(connect(first), [question("strange?")], store)
-        assert ask_prompts(connect(second), [question("strange?")], store) == answers
-        assert second.requests == []
+def test_images_arrive_in_order_with_the_same_pixels(server: StrangeServer, tmp_path: Path) -> None:
+    noise, exif = Image.effect_noise((64, 48), 90).convert("RGB"), Image.Exif()
+    exif[0x0112] = 6
+    noise.save(tmp_path / "turned.jpg", exif=exif)
+    noise.save(tmp_path / "plain.jpg")
+    for name, mode in {"grey.png": "L", "clear.png": "RGBA", "palette.gif": "P"}.items():
+        noise.convert(mode).save(tmp_path / name)
+    images = [ImageFile(path) for path in tmp_path.iterdir()]
+    prompt = worded("several_images", "What?", images)
+
+    def sent(**options: Any) -> list[str]:
+        """The kinds of a message's parts."""
+        connect(server, **options).generate([prompt])
+        return [part["type"] for part in server.requests[-1]["messages"][0]["content"]]
+
+    assert sent() == ["text"] + ["image_url"] * 5
+    pixels = [pixel_hash(image) for image in images_in(server.requests[-1])]
+    assert pixels == [pixel_hash(image.open()) for image in images]
+    assert sent(images_first=True, max_image_side=32) == ["image_url"] * 5 + ["text"]
+    assert {max(image.size) for image in images_in(server.requests[-1])} == {32}
+    assert data_url(ImageFile(tmp_path / "plain.jpg")).startswith("data:image/jpeg")  # as it is
 
 
-def test_what_determines_the_answer_and_a_given_name_are_part_of_the_key() -> None:
+def test_what_is_sent_is_recorded(
+    server: StrangeServer, store: AnswerStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`requests.json` of the goldens holds what every endpoint and server is sent."""
+    monkeypatch.setitem(ENDPOINTS["openai"], "base_url", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    entry = {"model": "o4-mini@openai", "body": {"safety": "off"}}
+    expected = {"max_completion_tokens": 64 + 8192, "reasoning_effort": "medium", "safety": "off"}
+    model = load_generator(entry, decoding={"max_new_tokens": 64})
+    task = Task(sample=3, samples=4)
+    (answer,) = ask_prompts(model, [question("what?")], store, task=task)
+    sent = {name: value for name, value in server.requests[-1].items() if name != "messages"}
+    assert sent == {"model": "o4-mini", **expected}
+    recorded = {**answer.sent, **answer.sent["body"]}
+    assert {name: recorded[name] for name in expected} == expected
+    assert answer.tokens == {"prompt": 100, "completion": 10}
+    assert (answer.sample, answer.fields["served"]) == (3, "strange-2026")
+
+
+def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Path) -> None:
+    own = {"do_sample": True, "temperature": 0.6, "top_k": 20}
+    (tmp_path / "generation_config.json").write_text(json.dumps(own))
+    place = f"{tmp_path}@http://localhost:1/v1"
+    entry = {"model": place, "server": "vllm", "name": "m"}
+    served = load_generator(entry, decoding={"temperature": None})
+    assert (served.decoding["temperature"], served.decoding["top_k"]) == (0.6, 20)
+    (tmp_path / "generation_config.json").unlink()
+    with pytest.raises(VragError, match=r"`decoding`.*temperature"):
+        load_generator({"model": place}, decoding={"temperature": None})
+
+
+def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(
+    server: StrangeServer,
+    store: AnswerStore,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def ask() -> Any:
+        model = load_generator({"model": "gpt-4o@openai", "retries": 0})
+        return ask_prompts(model, [question("what?"), question("strange?")], store)
+
+    server.plans = {"strange?": ["status 500 the key sk-secret-1 is odd"]}
+    monkeypatch.setitem(ENDPOINTS["openai"], "base_url", server.url)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(VragError, match="export OPENAI_API_KEY=…"):
+        ask()
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-sëcret-1")
+    with pytest.raises(VragError, match="invalid characters"):
+        ask()
+    assert server.requests == []
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1\r")
+    answers = ask()
+    assert answers[1].failure == Failure(Status.ERROR, "HTTP 500: the key … is odd")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert ask() == answers
+    assert b"sk-secret" not in store.path.read_bytes()
+    assert "sk-secret" not in capsys.readouterr().out
+
+
+def test_samples_are_seeded_apart(server: StrangeServer, store: AnswerStore) -> None:
+    tasks = [Task(sample=n, samples=9) for n in (0, 1, 0)]
+    prompts = [question("what?")]
+    first, second, again = (
+        ask_prompts(connect(server), prompts, store, task=task) for task in tasks
+    )
+    assert first == again != second
+    words = {"messages": server.requests[1]["messages"], "seed": 0}
+    assert first[0].raw == good_words(words)
+
+
+def test_the_key_holds_what_determines_the_answer_and_a_given_name_but_no_port() -> None:
     def key(place: str = "http://localhost:1/v1", **options: Any) -> tuple[str, str]:
-        model = load_generator(
-            {"model": f"gpt-4o@{place}", "decoding": {"temperature": 0}} | options
-        )
+        entry = {"model": f"gpt-4o@{place}", "decoding": {"temperature": 0}, **options}
+        model = load_generator(entry)
         return model.fingerprint, json.dumps(model.decoding)
 
     assert key() == key("http://localhost:2/v1") == key("[http://a:1/v1, http://b:2/v1/]")

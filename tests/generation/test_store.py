@@ -22,48 +22,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from strange_server import StrangeServer
+from worded import worded
 
-from vrag_kit.benchmarks import ImageFile, load_visual_rag
+from vrag_kit.benchmarks import ImageFile
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.generation import (
-    AnswerStore,
-    ConversationConfig,
-    gt_clue,
-)
-from vrag_kit.generation.conversation import run_conversations
+from vrag_kit.generation import AnswerStore, ask_prompts
 from vrag_kit.generation.merge_stores import merge_stores
 from vrag_kit.generation.store_layout import ImageInfo, answer_ids
-from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.types import PLACEHOLDER, Answer, Benchmark, Failure, Message, Status
-
-SINGLE = ConversationConfig(prompts=PROMPTS)
-
-
-@pytest.fixture
-def questions(write_annotations: Callable[..., Path], tree: Path) -> Path:
-    write_annotations(*({"question": f"What color are the feet, number {n}?"} for n in range(4)))
-    return tree
-
-
-@pytest.fixture
-def goose(questions: Path) -> Benchmark:
-    return load_visual_rag(questions.parent / "annotations.jsonl", questions)
-
+from vrag_kit.types import PLACEHOLDER, Answer, Failure, Message, Status
 
 TIMEOUT = Failure(Status.TIMEOUT, "60 s")
 
 
-def answer(
-    answer_id: str, raw: str | None = "Answer: red", failure: Failure | None = None
-) -> Answer:
-    return Answer(answer_id=answer_id, raw=raw, failure=failure, sent={"model": "m"})
+def answer(name: str, raw: str | None = "Answer: red", failure: Failure | None = None) -> Answer:
+    return Answer(answer_id=name, raw=raw, failure=failure, sent={"model": "m"})
 
 
-def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(
-    tmp_path: Path,
-) -> None:
-    holder, other = (AnswerStore(tmp_path / "a.sqlite", lease=1.0) for _ in range(2))
+@pytest.fixture
+def open_store(tmp_path: Path) -> Callable[[], AnswerStore]:
+    """Opens one store for one more process."""
+    return lambda: AnswerStore(tmp_path / "a.sqlite", lease=1.0)
+
+
+def test_a_lease_lasts_while_its_holder_lives(open_store: Callable[[], AnswerStore]) -> None:
+    holder, other = open_store(), open_store()
     assert holder.claim(["x", "y"]) == ["x", "y"]
     with holder.renew_leases():
         time.sleep(1.6)
@@ -72,93 +55,75 @@ def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(
     assert other.claim(["x"]) == ["x"]
     holder.write([answer("y")], {"y": []})
     holder.close()  # gives back nothing of the other's
-    with AnswerStore(tmp_path / "a.sqlite") as third:
+    with open_store() as third:
         assert third.claim(["x", "y"]) == []
     other.close()
 
 
-def test_a_failure_is_asked_again_by_one_of_two_processes(tmp_path: Path) -> None:
-    with AnswerStore(tmp_path / "a.sqlite") as first, AnswerStore(tmp_path / "a.sqlite") as second:
+def test_a_failure_is_retried_by_one_of_two_processes(
+    open_store: Callable[[], AnswerStore],
+) -> None:
+    with open_store() as first, open_store() as second, open_store() as third:
         first.write([answer("x", None, TIMEOUT)], {"x": []})
         seen = second.failures(["x", "y"])
         assert first.claim(["x"]) == []
         assert first.claim(["x"], retry=first.failures(["x"])) == ["x"]
         assert second.read(["x"])["x"].failure == TIMEOUT  # while it is asked again
         assert second.claim(["x"], retry=seen) == []  # it is being asked
-        first.write([answer("x", None, TIMEOUT)], {"x": []})
-        with AnswerStore(tmp_path / "a.sqlite") as third:
-            third.write([answer("x", None, TIMEOUT)], {"x": []})
-            assert (
-                second.claim(["x"], retry=seen) == []
-            )  # it was asked again by another, and has failed again
+        for each in (first, third):
+            each.write([answer("x", None, TIMEOUT)], {"x": []})
+        assert second.claim(["x"], retry=seen) == []  # it has failed again since
 
 
-def test_a_placeholder_of_a_dry_run_is_stored_in_its_copy_and_refused_elsewhere(
-    tmp_path: Path,
+def test_a_placeholder_is_stored_in_a_dry_runs_copy_only(
+    store: AnswerStore, tmp_path: Path
 ) -> None:
-    path, scratch = tmp_path / "a.sqlite", tmp_path / "scratch"
     placeholder = replace(answer("x"), fields={PLACEHOLDER: "mark"})
-    scratch.mkdir()
-    with AnswerStore(path) as store:
-        with pytest.raises(VragError, match=r"a\.sqlite: .*placeholder of a dry run"):
-            store.write([placeholder], {"x": []})
-        with dry_run(scratch), AnswerStore(path) as copy:
-            copy.write([placeholder], {"x": []})
-            assert copy.read(["x"]) == {"x": placeholder}
-        assert store.free(["x"]) == ["x"]
+    with pytest.raises(VragError, match=r"a\.sqlite: .*placeholder of a dry run"):
+        store.write([placeholder], {"x": []})
+    (tmp_path / "scratch").mkdir()
+    with dry_run(tmp_path / "scratch"), AnswerStore(store.path) as copy:
+        copy.write([placeholder], {"x": []})
+        assert copy.read(["x"]) == {"x": placeholder}
+    assert store.free(["x"]) == ["x"]
 
 
-def test_a_late_answer_does_not_replace_the_first(tmp_path: Path) -> None:
-    with AnswerStore(tmp_path / "a.sqlite") as store:
-        store.write([answer("x", "Answer: red")], {"x": []})
-        store.write([answer("x", "Answer: blue"), answer("y", None, TIMEOUT)], {"x": [], "y": []})
-        assert store.read(["x", "y", "z"]) == {
-            "x": answer("x", "Answer: red"),
-            "y": answer("y", None, TIMEOUT),
-        }
-
-
-def test_an_empty_answer_is_never_stored_as_a_good_one(tmp_path: Path) -> None:
-    with AnswerStore(tmp_path / "a.sqlite") as store, pytest.raises(VragError, match="'ok'"):
-        store.write([answer("x", "  ")], {"x": []})
+def test_a_late_answer_replaces_none_and_an_empty_one_is_never_good(store: AnswerStore) -> None:
+    failed = answer("y", None, TIMEOUT)
+    store.write([answer("x", "Answer: red")], {"x": []})
+    store.write([answer("x", "Answer: blue"), failed], {"x": [], "y": []})
+    assert store.read(["x", "y", "z"]) == {"x": answer("x", "Answer: red"), "y": failed}
+    with pytest.raises(VragError, match="'ok'"):
+        store.write([answer("z", "  ")], {"z": []})
 
 
 @given(
-    roles=st.lists(st.sampled_from(["system", "user", "assistant"]), min_size=1, max_size=3),
-    parts=st.lists(st.one_of(st.text(), st.integers(0, 2)), max_size=5),
-    sample=st.integers(0, 3),
+    st.lists(st.sampled_from(["system", "user", "assistant"]), min_size=1, max_size=3),
+    st.lists(st.one_of(st.text(st.characters(codec="utf-8")), st.integers(0, 2)), max_size=5),
+    st.integers(0, 3),
 )
-def test_keys_are_hashes_of_the_plain_json(
+def test_keys_are_hashes_of_plain_json(
     roles: list[str], parts: list[str | int], sample: int
 ) -> None:
     images = [ImageFile(Path(f"{n}.png")) for n in range(3)]
     hashes = [hashlib.sha256(bytes([n])).hexdigest() for n in range(3)]
-    pictures = {f"{n}.png": ImageInfo(hashes[n], (1, 1)) for n in range(3)}
+    infos = {f"{n}.png": ImageInfo(hashes[n], (1, 1)) for n in range(3)}
     shown = tuple(images[part] if isinstance(part, int) else part for part in parts)
     prompt = tuple(Message(role=role, parts=shown) for role in roles)
-    asked = [
-        {
-            "role": role,
-            "parts": [{"pixels": hashes[p]} if isinstance(p, int) else p for p in parts],
-        }
-        for role in roles
-    ]
+    plain = [{"pixels": hashes[part]} if isinstance(part, int) else part for part in parts]
+    messages = [{"role": role, "parts": plain} for role in roles]
     decoding = {"temperature": 0.7, "do_sample": True, "stop": ["“"]}
-    text = json.dumps(["model", asked, decoding, sample], sort_keys=True, ensure_ascii=False)
-    try:
-        expected = hashlib.sha256(text.encode()).hexdigest()
-    except UnicodeEncodeError:  # half a surrogate pair, which no prompt can hold
-        return
-    assert answer_ids([prompt], pictures, "model", decoding, sample) == [expected]
+    text = json.dumps(["model", messages, decoding, sample], sort_keys=True, ensure_ascii=False)
+    expected = [hashlib.sha256(text.encode()).hexdigest()]
+    assert answer_ids([prompt], infos, "model", decoding, sample) == expected
 
 
-def test_a_picture_that_was_replaced_is_hashed_again(tmp_path: Path) -> None:
+def test_an_image_that_was_replaced_is_hashed_again(store: AnswerStore, tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     Image.new("RGB", (4, 4)).save(path)
-    with AnswerStore(tmp_path / "a.sqlite") as store:
-        before = store.image_info([ImageFile(path)])
-        Image.new("RGB", (4, 5)).save(path)
-        assert store.image_info([ImageFile(path)]) != before == {str(path): before[str(path)]}
+    before = store.image_info([ImageFile(path)])
+    Image.new("RGB", (4, 5)).save(path)
+    assert store.image_info([ImageFile(path)]) != before == {str(path): before[str(path)]}
 
 
 LAYOUT = """
@@ -212,34 +177,28 @@ def test_a_store_written_earlier_in_todays_layout_is_read_and_not_changed(tmp_pa
     assert path.read_bytes() == before
 
 
-def test_a_store_that_was_replaced_while_it_was_open_is_said_to_be(tmp_path: Path) -> None:
-    path = tmp_path / "answers.sqlite"
-    changed("DELETE FROM claims")(tmp_path / "other.sqlite")
-    with AnswerStore(path) as store:
-        os.replace(tmp_path / "other.sqlite", path)
-        with pytest.raises(VragError, match="READONLY_DBMOVED"):
-            store.write([answer("z")], {"z": []})
-
-
-CLAIMING = """import sys, time
-from vrag_kit.generation import AnswerStore
-store = AnswerStore(sys.argv[1], lease=600)
-print(*store.claim(["x", "y"]), flush=True)
-time.sleep(600)"""
+def test_a_store_replaced_while_open_is_refused(store: AnswerStore, tmp_path: Path) -> None:
+    AnswerStore(tmp_path / "other.sqlite").close()
+    os.replace(tmp_path / "other.sqlite", store.path)
+    with pytest.raises(VragError, match="READONLY_DBMOVED"):
+        store.write([answer("z")], {"z": []})
 
 
 def prompts_of(*answer_ids: str) -> dict[str, list[dict[str, object]]]:
     return {each: [{"role": "user", "parts": [f"What of {each}?"]}] for each in answer_ids}
 
 
-def test_what_was_asked_can_be_read_back(goose: Benchmark, tmp_path: Path) -> None:
-    with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
-        table = run_conversations(connect(server), goose, gt_clue(goose), store, SINGLE)
-        (message,) = store.prompt(table["answer_id"][0])
-        assert "number 0?" in message["parts"][0]
-        assert message["parts"][1]["image"].endswith("a.jpg")
-        with pytest.raises(VragError, match="'nonsense'"):
-            store.prompt("nonsense")
+def test_a_prompt_can_be_read_back(
+    server: StrangeServer, store: AnswerStore, tmp_path: Path
+) -> None:
+    Image.new("RGB", (4, 4)).save(tmp_path / "a.jpg")
+    prompt = worded("one_image", "number 0?", [ImageFile(tmp_path / "a.jpg")])
+    (given,) = ask_prompts(connect(server), [prompt], store)
+    (message,) = store.prompt(given.answer_id)
+    assert "number 0?" in message["parts"][0]
+    assert message["parts"][1]["image"].endswith("a.jpg")
+    with pytest.raises(VragError, match="'nonsense'"):
+        store.prompt("nonsense")
 
 
 def changed(sql: str) -> Callable[[Path], Path]:
@@ -305,44 +264,43 @@ def test_another_prompt_than_was_asked_is_never_shown(part: str, tmp_path: Path)
             store.prompt("x")
 
 
-def test_a_full_disk_keeps_what_was_stored(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
+def test_a_full_disk_keeps_what_was_stored(store: AnswerStore) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with AnswerStore(path) as store:
-        store.write([answer("first")], {"first": []})
-        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, limits[1]))
-        try:
-            with pytest.raises(VragError, match=rf"^{path}: the answer store cannot be used"):
-                store.write([answer("second", "red " * 50_000)], {"second": []})
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    with AnswerStore(path) as store:
-        assert set(store.read(["first", "second"])) == {"first"}
+    store.write([answer("first")], {"first": []})
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, limits[1]))
+    try:
+        with pytest.raises(VragError, match=rf"^{store.path}: the answer store cannot be used"):
+            store.write([answer("second", "red " * 50_000)], {"second": []})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with AnswerStore(store.path) as again:
+        assert set(again.read(["first", "second"])) == {"first"}
+
+
+CLAIMING = """import sys, time
+from vrag_kit.generation import AnswerStore
+store = AnswerStore(sys.argv[1], lease=600)
+print(*store.claim(["x", "y"]), flush=True)
+time.sleep(600)"""
 
 
 @pytest.mark.slow
-def test_questions_of_a_killed_process_are_free_at_once_and_of_others_by_their_lease(
-    tmp_path: Path,
-) -> None:
-    with (
-        subprocess.Popen(
-            [sys.executable, "-c", CLAIMING, str(tmp_path / "a.sqlite")],
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as asking,
-        AnswerStore(tmp_path / "a.sqlite") as store,
-    ):
+def test_questions_of_a_killed_process_are_free_at_once(store: AnswerStore) -> None:
+    def owned(sql: str, *values: str) -> list[tuple[str]]:
+        with closing(sqlite3.connect(store.path)) as db, db:
+            return db.execute(sql, values).fetchall()
+
+    command = [sys.executable, "-c", CLAIMING, str(store.path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asking:
         assert asking.stdout is not None
         assert asking.stdout.readline() == "x y\n"
         assert store.free(["x", "y", "z"]) == ["z"]
         os.kill(asking.pid, signal.SIGSTOP)  # it stands still, and is alive
         assert store.free(["x", "y", "z"]) == ["z"]
-        with closing(sqlite3.connect(tmp_path / "a.sqlite")) as db, db:
-            ((owner,), *_) = db.execute("SELECT owner FROM claims").fetchall()
+        ((owner,), *_) = owned("SELECT owner FROM claims")
         os.kill(asking.pid, signal.SIGKILL)
         os.waitid(os.P_PID, asking.pid, os.WEXITED | os.WNOWAIT)  # dead, and not yet buried
         for name, free in (("another/1/1 5f", ["z"]), ("", ["z"]), (owner, ["x", "y", "z"])):
-            with closing(sqlite3.connect(tmp_path / "a.sqlite")) as db, db:
-                db.execute("UPDATE claims SET owner = ?", (name,))
+            owned("UPDATE claims SET owner = ?", name)
             assert store.free(["x", "y", "z"]) == free
         assert store.claim(["x", "y", "z"]) == ["x", "y", "z"]

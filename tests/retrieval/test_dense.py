@@ -43,9 +43,7 @@ def test_search_agrees_with_a_plain_loop_in_pools_and_everywhere(embeddings: Emb
         np.testing.assert_allclose(found["score"], products[best], rtol=1e-4, atol=1e-3)
 
 
-def test_a_query_does_not_find_what_is_excluded_and_loses_no_rank_by_it(
-    embeddings: Embeddings,
-) -> None:
+def test_what_is_excluded_is_not_found_and_takes_no_rank(embeddings: Embeddings) -> None:
     encoder = ColorEncoder()
     queries = [ask([1, 2, 3], "q0"), ask([3, 1, 0], "q1"), ask([1, 2, 3], "q2")]
     everything = dense_run(encoder, embeddings, queries, 40)
@@ -57,9 +55,7 @@ def test_a_query_does_not_find_what_is_excluded_and_loses_no_rank_by_it(
         assert list(found["doc_id"]) == kept[:8]
 
 
-def test_few_candidates_are_all_found_and_other_queries_change_no_score(
-    embeddings: Embeddings,
-) -> None:
+def test_few_candidates_are_all_found_whatever_else_is_asked(embeddings: Embeddings) -> None:
     encoder, rng = ColorEncoder(), np.random.default_rng(0)
     pools = {"many": None, "two": tuple(embeddings.ids)[:2], "none": ()}
     queries = [ask(rng.normal(size=3), name) for name in pools]
@@ -71,9 +67,7 @@ def test_few_candidates_are_all_found_and_other_queries_change_no_score(
     assert together.equals(pd.concat(alone, ignore_index=True))
 
 
-def test_no_queries_and_a_query_vector_without_a_direction_are_refused(
-    embeddings: Embeddings,
-) -> None:
+def test_no_query_and_a_vector_without_direction_are_refused(embeddings: Embeddings) -> None:
     encoder, nan = ColorEncoder(), ask([float("nan"), 0, 0], "overflown")
     refused(lambda: dense_run(encoder, embeddings, [], 3), "0 queries")
     refused(lambda: dense_run(encoder, embeddings, [nan], 1), "'overflown' has length nan")

@@ -6,6 +6,7 @@ import gzip
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import factories
 import pandas as pd
@@ -14,17 +15,14 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from retrieval_data import refused
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
-from vrag_kit.generation import top_k
-from vrag_kit.papers import mrag_bench
 from vrag_kit.retrieval import (
     make_run,
     read_qrels,
     read_run,
-    score_runs,
     search_all,
     write_qrels,
     write_run,
@@ -53,8 +51,8 @@ def benchmark(**more: object) -> Benchmark:
     return factories.benchmark(queries, documents, labels, **{"pools": pools, **more})
 
 
-def found(entry: object, folder: Path, k: int = 3) -> dict[str, pd.DataFrame]:
-    return search_all(benchmark(), [entry], at=Workspace(cache_dir=folder / "embeddings"), k=k)
+def found(entry: object, at: Workspace, k: int = 3) -> dict[str, pd.DataFrame]:
+    return search_all(benchmark(), [entry], at=at, k=k)
 
 
 @pytest.fixture
@@ -122,22 +120,13 @@ def test_a_run_is_ordered_as_trec_eval_orders_it_and_written_as_it_reads_it(
     }
 
 
-def test_distances_written_as_scores_are_refused(tmp_path: Path) -> None:
-    lines = ["q Q0 a 1 0.1 t", "q Q0 b 2 0.4 t", "p Q0 c 1 0.2 t", "p Q0 a 2 0.3 t"]
-    (tmp_path / "x.run").write_text("\n".join(lines), encoding="utf-8")
-    tokens = ("line 2: rank 2", "'q'", "0.4", "0.1", "throughout the file", "as negative numbers")
-    refused(lambda: read_run(tmp_path / "x.run"), *tokens)
-
-
-def measured(folder: Path, labels: str, run: str, *options: str) -> Result:
-    (folder / "labels.txt").write_text(labels, encoding="utf-8")
-    (folder / "x.run").write_text(run, encoding="utf-8")
-    files = [str(folder / "labels.txt"), str(folder / "x.run")]
-    return CliRunner().invoke(app, ["metrics", *files, *options])
-
-
-def by_metric(done: Result) -> dict[tuple[str, int], dict[str, object]]:
-    return {(row["metric"], row["k"]): row for row in json.loads(done.stdout)}
+def measured(folder: Path, labels: str, run: str) -> list[dict[str, Any]]:
+    """What the command prints of each metric and k."""
+    files = [folder / "labels.txt", folder / "x.run"]
+    for file, content in zip(files, (labels, run), strict=True):
+        file.write_text(content, encoding="utf-8")
+    done = CliRunner().invoke(app, ["metrics", *map(str, files), "--json"])
+    return json.loads(done.stdout)
 
 
 def test_the_metrics_command_has_no_value_beyond_what_a_run_holds(tmp_path: Path) -> None:
@@ -146,25 +135,14 @@ def test_the_metrics_command_has_no_value_beyond_what_a_run_holds(tmp_path: Path
     """
     labels = "".join(f"q 0 d{number} 1\n" for number in range(9)) + "r 0 a 1\nr 0 b 1\n"
     ranked = [f"q Q0 d{number} 1 {9 - number} t\n" for number in range(5)]
-    done = measured(tmp_path, labels, "".join([*ranked, "r Q0 a 1 9 t\n"]), "--json")
-    rows = by_metric(done)
+    table = measured(tmp_path, labels, "".join([*ranked, "r Q0 a 1 9 t\n"]))
+    rows = {(row["metric"], row["k"]): row for row in table}
     assert rows["recall", 5]["value"] == pytest.approx((5 / 9 + 1 / 2) / 2)
     for metric in ("recall", "ndcg", "hit", "hit_count"):
         assert rows[metric, 5]["n"] == 2
         assert rows[metric, 10] == {"metric": metric, "k": 10, "value": None, "n": 0}
-    labels = "s 0 d0 0\ns 0 d1 1\ns 0 d2 0\n"
-    done = measured(tmp_path, labels, "".join(ranked[:3]).replace("q", "s"), "--json")
-    assert {row["n"] for row in json.loads(done.stdout)} == {1}
-
-
-@pytest.mark.parametrize("text", ["", "q Q0 a 1 inf t\n"])
-def test_the_metrics_command_measures_no_run_of_a_job_that_died(tmp_path: Path, text: str) -> None:
-    done = measured(tmp_path, "q 0 a 1\n", text)
-    assert done.exit_code
-    assert done.stdout == ""
-    assert "x.run" in str(done.exception)
-    (tmp_path / "labels.txt").write_text("\n", encoding="utf-8")
-    refused(lambda: read_qrels(tmp_path / "labels.txt"), "labels.txt: empty", "lines", "query_id")
+    labels, run = "s 0 d0 0\ns 0 d1 1\ns 0 d2 0\n", "".join(ranked[:3]).replace("q", "s")
+    assert {row["n"] for row in measured(tmp_path, labels, run)} == {1}
 
 
 def test_gzipped_runs_and_windows_files_are_read(file: Path, tmp_path: Path) -> None:
@@ -183,85 +161,56 @@ def test_gzipped_runs_and_windows_files_are_read(file: Path, tmp_path: Path) -> 
 
 
 def test_a_run_takes_a_retrievers_place_under_its_files_name(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], at: Workspace
 ) -> None:
-    (run,) = found(str(file), tmp_path, k=2).values()
+    (run,) = found(str(file), at, k=2).values()
     assert run.attrs["retriever"] == "my.bm25"  # as results say who found
     rows = [tuple(row) for row in run[["query_id", "doc_id", "rank"]].to_numpy()]
     assert rows == [("q1", "a", 1), ("q1", "b", 2), ("q2", "c", 1), ("q2", "a", 2)]
     assert "run my.bm25: skipped" in capsys.readouterr().out
-    assert not (tmp_path / "embeddings").exists()  # nothing was embedded
+    assert not [*tmp_path.glob("*/")]  # nothing was embedded
     two = ["field-guide-clip-32", {"model": str(file), "name": "mine"}]
-    runs = search_all(benchmark(), two, at=Workspace(cache_dir=tmp_path / "embeddings"), k=3)
+    runs = search_all(benchmark(), two, at=at, k=3)
     assert [run.attrs["retriever"] for run in runs.values()] == ["field-guide-clip-32", "mine"]
     twice = [two[0], {"model": str(file), "name": two[0]}]
-    search = partial(
-        search_all, benchmark(), twice, k=3, at=Workspace(cache_dir=tmp_path / "embeddings")
-    )
+    search = partial(search_all, benchmark(), twice, k=3, at=at)
     refused(search, "two retrievers are named 'field-guide-clip-32'")
 
 
-def test_what_is_larger_than_a_run_is_deep_is_cut_for_all_queries_alike(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (run,) = found(str(file), tmp_path, k=30).values()
-    assert "run my.bm25: skipped" in capsys.readouterr().out
-    assert {context.k for context in top_k(benchmark(), run, ks=[1, 3], full_depth=True)} == {1, 2}
-    scores = score_runs(benchmark(), {"mine": run}, cutoffs=(1, 5), full_depth=True)
-    assert set(scores["k"]) == {1, 2}
-    assert "the run of mine holds 2 documents for query 'q2'" in capsys.readouterr().out
-    contexts = mrag_bench.settings.retrieved_rag(benchmark(pools=None), run)
-    assert [context.doc_ids for context in contexts] == [("a", "b"), ("c", "a")]
-
-
-def test_a_dry_run_reads_the_run_itself(file: Path, tmp_path: Path) -> None:
-    (asked,) = found(str(file), tmp_path).values()
+def test_a_dry_run_reads_the_run_itself(file: Path, tmp_path: Path, at: Workspace) -> None:
     with dry_run(tmp_path / "scratch") as forecast:
-        (foreseen,) = found(str(file), tmp_path).values()
-    assert foreseen.equals(asked)
+        (foreseen,) = found(str(file), at).values()
+    assert foreseen.equals(found(str(file), at)["my.bm25"])
     assert not forecast.any_order
 
 
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [
-        ("", "x.run: empty | 'query_id Q0 doc_id rank score tag'"),
         (f"{TEXT}q1 Q0 a 4 0.1 t\n", "line 7 | 'a' | 'q1'"),
         (TEXT.replace("q2", "q2x"), "1 of 2 queries | 'q2' | 'q1'"),
         ("q1 Q0 a 1 1 t\nq2 Q0 d 1 1 t\n", "'q2' | 'a'"),
     ],
 )
-def test_a_run_that_does_not_fit_is_refused_with_its_line(
-    text: str, tokens: str, tmp_path: Path
+def test_a_run_that_does_not_fit_is_refused(
+    text: str, tokens: str, tmp_path: Path, at: Workspace
 ) -> None:
     (tmp_path / "x.run").write_text(text, encoding="utf-8")
-    refused(lambda: found(str(tmp_path / "x.run"), tmp_path), *tokens.split(" | "))
-
-
-def test_a_run_that_does_not_exist_and_other_options_are_refused(
-    file: Path, tmp_path: Path
-) -> None:
-    near = str(tmp_path / "my.bm52.run")
-    refused(lambda: found(near, tmp_path), "my.bm52.run: no such file")
-    asking, odd = ({"model": str(file), "query": "image"}, {"model": str(file), "name": "a/b"})
-    refused(lambda: found(asking, tmp_path), "'query'", "expected name")
-    refused(lambda: found(odd, tmp_path), "'a/b'", "'/'")
+    refused(lambda: found(str(tmp_path / "x.run"), at), *tokens.split(" | "))
 
 
 def test_other_questions_and_documents_that_are_no_candidates_are_skipped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], at: Workspace
 ) -> None:
     more = f"{TEXT}q2 Q0 d 3 9 t\nq3 Q0 nothing 1 1 t\n"
     (tmp_path / "x.run").write_text(more, encoding="utf-8")
-    (run,) = found(str(tmp_path / "x.run"), tmp_path).values()
+    (run,) = found(str(tmp_path / "x.run"), at).values()
     assert list(run[run["query_id"] == "q2"]["doc_id"]) == ["c", "a"]
     assert "skipped 2 lines" in capsys.readouterr().out
 
 
-def test_a_run_is_not_written_over_the_file_that_it_was_read_from(
-    file: Path, tmp_path: Path
-) -> None:
-    runs = found(str(file), tmp_path, k=1)
+def test_a_run_is_not_written_over_its_file(file: Path, tmp_path: Path, at: Workspace) -> None:
+    runs = found(str(file), at, k=1)
     write_runs(benchmark(), runs, tmp_path)
     assert file.read_text(encoding="utf-8") == TEXT
     write_runs(benchmark(), runs, tmp_path / "elsewhere")

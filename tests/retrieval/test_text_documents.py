@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ from tiny_retrievers import QUESTIONS, embed, entry, queries
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import embed_documents, load_encoder
-from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.types import Document
 
 
@@ -19,19 +17,12 @@ def texts(*words: str) -> list[Document]:
     return [Document(doc_id=f"t{i}", text=text) for i, text in enumerate(words)]
 
 
-@pytest.fixture(params=["clip", "siglip", "siglip2", "open_clip"])
-def encoder(
-    request: pytest.FixtureRequest, retrievers_made: Path, checkpoint: Callable[..., Path]
-) -> Encoder:
-    if request.param == "open_clip":
-        return load_encoder(str(checkpoint()))
-    return load_encoder(entry(retrievers_made, request.param))
-
-
 @pytest.mark.slow
+@pytest.mark.parametrize("family", ["clip", "siglip", "siglip2", "open_clip"])
 def test_a_text_is_the_same_vector_as_document_and_as_question_and_among_images(
-    encoder: Encoder, documents: list[Document]
+    family: str, retrievers_made: Path, documents: list[Document]
 ) -> None:
+    encoder = load_encoder(entry(retrievers_made, family))
     words = [*QUESTIONS, "a word and " * 200]  # the last is longer than any text tower reads
     alone = embed(encoder, texts(*words))
     np.testing.assert_allclose(alone, encoder.encode_queries(queries(words)), atol=1e-6)
@@ -53,10 +44,9 @@ def test_an_image_and_its_caption_are_cached_side_by_side_under_one_name(
 ) -> None:
     encoder = load_encoder(entry(retrievers_made, "clip"))
     captions = [Document(doc_id=document.doc_id, text=document.text) for document in documents]
-    first, second, third, fourth = (
+    vectors = [
         embed_documents(encoder, some, tmp_path).rows(np.array([0]))
         for some in (documents, captions, documents, captions)
-    )
-    assert not np.allclose(first, second)
-    np.testing.assert_array_equal(first, third)
-    np.testing.assert_array_equal(second, fourth)
+    ]
+    assert not np.allclose(vectors[0], vectors[1])
+    np.testing.assert_array_equal(vectors[:2], vectors[2:])

@@ -38,3 +38,6 @@ class Fails:
 
 
 def rbp(relevant, n_relevant): ...
+
+
+BASE = 0.8

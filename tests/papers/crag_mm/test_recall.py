@@ -13,7 +13,6 @@ from small_index import Small
 
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.benchmarks.datasets.crag_mm_index import read_image_index
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.papers.crag_mm.parameters import open_services
@@ -71,9 +70,7 @@ def test_a_converted_index_is_searched_by_its_vectors_and_belongs_to_the_split(
         corpus=read_image_index(folder),
         qrels={name: {} for name in queries},
     )
-    services = open_services(
-        benchmark, small.clip, "bm25", Workspace(cache_dir=small.cache), indexes=str(tmp_path)
-    )
+    services = open_services(benchmark, small.clip, "bm25", small.at, indexes=str(tmp_path))
     assert services.web is None  # there are no pages
     assert services.images is not None
     run = services.images.search(list(queries.values()), 2)

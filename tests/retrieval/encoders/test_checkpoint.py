@@ -12,9 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import yaml
-from conftest import ROOT, WEIGHTS
-from own_project import check_parameters
+from conftest import WEIGHTS
 from retrieval_data import refused
 
 from vrag_kit.dry_run import dry_run
@@ -36,23 +34,6 @@ def gone(name: str) -> Damage:
     return lambda folder: (folder / name).unlink()
 
 
-def changed(key: str, value: object, file: str = CONFIG) -> Damage:
-    """Another value of a key, "a.b" of a mapping in a mapping; None removes it."""
-
-    def damage(folder: Path) -> None:
-        stated = inner = json.loads((folder / file).read_text(encoding="utf-8"))
-        *outer, last = key.split(".")
-        for each in outer:
-            inner = inner[each]
-        assert inner[last] != value
-        inner[last] = value
-        if value is None:
-            del inner[last]
-        (folder / file).write_text(json.dumps(stated), encoding="utf-8")
-
-    return damage
-
-
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
@@ -62,9 +43,7 @@ def changed(key: str, value: object, file: str = CONFIG) -> Damage:
         (gone(CONFIG), r"neither config\.json, .* in "),
     ],
 )
-def test_a_broken_folder_of_open_clip_is_refused_by_the_check_as_by_loading(
-    damage: Damage, words: str, tmp_path: Path
-) -> None:
+def test_a_broken_folder_is_refused_and_missing(damage: Damage, words: str, tmp_path: Path) -> None:
     folder = shutil.copytree(WEIGHTS / "field-guide-clip-32", tmp_path / "mine")
     with dry_run(tmp_path) as recorded:
         open_encoder(str(folder))
@@ -78,9 +57,7 @@ def test_a_broken_folder_of_open_clip_is_refused_by_the_check_as_by_loading(
     assert str(error.value) == message
 
 
-def test_shards_that_do_not_exist_or_are_elsewhere_are_refused(
-    copy_retriever: Callable[[str], Path],
-) -> None:
+def test_missing_and_outside_shards_are_refused(copy_retriever: Callable[[str], Path]) -> None:
     folder = copy_retriever("clip")
     (folder / "model.safetensors").rename(folder / "model-1.safetensors")
     listed, load = folder / "model.safetensors.index.json", partial(load_encoder, str(folder))
@@ -92,26 +69,12 @@ def test_shards_that_do_not_exist_or_are_elsewhere_are_refused(
     refused(load, "index.json: '../model-2.safetensors' points outside")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
-        (cut("config.json", 30), r"config\.json: no JSON"),
-    ],
-)
-def test_a_broken_model_is_missing_in_a_check_and_refused_when_it_is_asked(
-    damage: Damage, words: str, guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
+def test_a_broken_model_is_missing_in_a_dry_run_and_refused_when_asked(tmp_path: Path) -> None:
     folder = shutil.copytree(WEIGHTS / "field-guide-vlm-few", tmp_path / "mine")
-    damage(folder)
-    places = {"annotations": "annotations.jsonl", "image_root": "images"}
-    data = {name: str(guide_folder / place) for name, place in places.items()}
-    values = {"notebooks": ["03"], "data": {**data, "name": "small"}, "models": [str(folder)]}
-    values["answers_dir"] = str(tmp_path / "answers")
-    file = tmp_path / "p.yaml"
-    file.write_text(yaml.safe_dump(values), encoding="utf-8")
-    (message,) = check_parameters(file)[1]
-    assert re.search(words, message), message
-    with pytest.raises(VragError, match=words):
+    cut("config.json", 30)(folder)
+    with dry_run(tmp_path) as recorded:
+        load_generator(str(folder)).prepare()
+    (message,) = recorded.missing
+    assert "config.json: no JSON" in message
+    with pytest.raises(VragError, match=r"config\.json: no JSON"):
         load_generator(str(folder)).prepare()

@@ -20,35 +20,27 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Poolin
 from tiny_retrievers import QUESTIONS, embed, entry, queries
 from transformers import AutoModel, AutoTokenizer
 
-from vrag_kit.retrieval import embed_documents, load_encoder
-from vrag_kit.retrieval.dense import dense_run
+from vrag_kit.retrieval import load_encoder
 from vrag_kit.types import Document, Query
 
 
 @pytest.mark.slow
-def test_two_encoders_rank_by_the_dot_product_of_first_tokens(
-    retrievers_made: Path, documents: list[Document], tmp_path: Path
+def test_each_side_is_its_first_tokens_state(
+    retrievers_made: Path, documents: list[Document]
 ) -> None:
-    encoder = load_encoder(
-        entry(retrievers_made, "bert", documents=str(retrievers_made / "context"))
-    )
-    assert encoder.normalized is False
-    run = dense_run(encoder, embed_documents(encoder, documents, tmp_path), queries(), 4)
-
     def first_token(side: str, text: str | None) -> np.ndarray:
         tokens = AutoTokenizer.from_pretrained(retrievers_made / side)(text, return_tensors="pt")
         model = AutoModel.from_pretrained(retrievers_made / side)
         with torch.inference_mode():
             return model(**tokens).last_hidden_state[0, 0].numpy()
 
-    vectors = {document.doc_id: first_token("context", document.text) for document in documents}
-    for query in queries():
-        asked = first_token("bert", query.text)
-        scores = {doc_id: float(asked @ vector) for doc_id, vector in vectors.items()}
-        found = run[run["query_id"] == query.query_id]
-        assert list(found["doc_id"]) == sorted(scores, key=scores.__getitem__, reverse=True)
-        expected = [scores[doc_id] for doc_id in found["doc_id"]]
-        np.testing.assert_allclose(found["score"], expected, rtol=1e-4)
+    other = str(retrievers_made / "context")
+    encoder = load_encoder(entry(retrievers_made, "bert", documents=other))
+    assert encoder.normalized is False
+    asked = [first_token("bert", text) for text in QUESTIONS]
+    np.testing.assert_allclose(encoder.encode_queries(queries()), asked, atol=1e-5)
+    found = [first_token("context", document.text) for document in documents]
+    np.testing.assert_allclose(embed(encoder, documents), found, atol=1e-5)
 
 
 STATED = {"query": "query: ", "document": "passage: "}
@@ -77,20 +69,18 @@ def test_a_folder_encodes_as_the_library_does_with_its_prompts_or_the_entrys(
 
 @pytest.mark.slow
 def test_a_folder_is_pooled_as_the_entry_says(tmp_path: Path) -> None:
-    tiny.sentences(tmp_path / "own")  # which takes the mean
-    cls = {"pooling": "cls", "normalize": True}
-    plain = load_encoder({"model": str(tmp_path / "own-bert"), **cls}).encode_queries(queries())
-    vectors = load_encoder({"model": str(tmp_path / "own"), **cls}).encode_queries(queries())
-    assert np.array_equal(vectors, plain)
-    own = load_encoder(str(tmp_path / "own")).encode_queries(queries())
-    assert not np.allclose(vectors, own, atol=0.01)
+    folder, cls = tiny.sentences(tmp_path / "own"), {"pooling": "cls", "normalize": True}
+    specs = [{"model": str(folder), **cls}, {"model": f"{folder}-bert", **cls}, str(folder)]
+    rows = [load_encoder(spec).encode_queries(queries()) for spec in specs]
+    assert np.array_equal(rows[0], rows[1])
+    assert not np.allclose(rows[0], rows[2], atol=0.01)
 
 
 def test_a_part_outside_of_the_folder_is_not_opened(copy_retriever: Callable[[str], Path]) -> None:
     folder = copy_retriever("sentences")
-    parts = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+    first, *others = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
     shutil.copytree(folder, folder.parent / "other")
-    parts[0]["path"] = "../other"
+    parts = [{**first, "path": "../other"}, *others]
     (folder / "modules.json").write_text(json.dumps(parts), encoding="utf-8")
     refused(partial(load_encoder, str(folder)), "modules.json", "'../other' points outside")
 
