@@ -174,7 +174,7 @@ def test_each_data_set_lands_in_its_folder(
         sources["webqa"] = SOURCES["webqa"]
         with monkeypatch.context() as patch:
             patch.setattr(fetching_sources, "SOURCES", sources)
-            command = ["fetch", "suite", "--to", str(to)]
+            command = ["data", "fetch", "suite", "--to", str(to)]
             first, again = (CliRunner().invoke(app, command) for _ in range(2))
             assert not fetch_suite(to, ["pages"])
         assert first.exit_code == again.exit_code == 1  # one failed

@@ -124,7 +124,7 @@ def test_a_notebook_is_committed_stripped(path: Path) -> None:
 def test_figures_go_into_the_folder_of_their_notebook(path: Path) -> None:
     folder = path.parent.relative_to(NOTEBOOKS).as_posix()
     code = "\n".join(cell.source for cell in code_cells(path))
-    saved = re.findall(r'save_(?:figure|table)\(\s*\w+,\s*figures_dir,\s*"([^"]+)"', code)
+    saved = re.findall(r'save_(?:figure|table)\(\s*\w+,\s*at,\s*"([^"]+)"', code)
     saved += re.findall(r'save_(?:(?:suite_)?answers|versions)\([^"]*"([^"]+)"', code)
     assert saved
     number = path.name[:3]

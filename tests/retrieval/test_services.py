@@ -38,7 +38,7 @@ Box = tuple[float, float, float, float]
 
 
 def of_images(small: Small) -> SearchService:
-    return image_service(small.entries, small.clip, Workspace(cache_dir=small.at))
+    return image_service(small.entries, small.clip, small.at)
 
 
 def of_vectors(small: Small) -> SearchService:
@@ -145,7 +145,7 @@ def test_hits_are_cut_to_k_chunks_before_pages_are_made_unique(small: Small) -> 
     text = "red moth"
     twice = Document(doc_id="twice", text=text, metadata={"page_result": text})
     pages = {"twice": twice, "other": Document(doc_id="other", text="red owl")}
-    service = text_service(pages, "bm25", Workspace(cache_dir=small.at), chunks=page_chunks)
+    service = text_service(pages, "bm25", small.at, chunks=page_chunks)
     asked = [Query(query_id="q", text="red moth")]
     assert list(service.search(asked, 2)["doc_id"]) == ["twice"]
     assert list(service.search(asked, 3)["doc_id"]) == ["twice", "other"]

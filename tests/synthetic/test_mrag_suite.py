@@ -189,7 +189,7 @@ def test_the_suite_has_the_papers_eight_data_sets_in_one_schema(suite):
 
 def test_what_is_unknown_is_named(suite, world):
     for call, words in (
-        (lambda: cli.draw("field-guide-mrag-siute", ROOT), "'field-guide-mrag-suite'"),
+        (lambda: cli.generate("field-guide-mrag-siute", ROOT), "'field-guide-mrag-suite'"),
         (lambda: open_suite("field-guide-mrag-siute"), "'field-guide-mrag-suite'"),
         (lambda: open_suite(SMALL, ["VisRAG-Docs"]), "'VisRAG-Doc'"),
     ):

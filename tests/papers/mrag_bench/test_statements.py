@@ -58,8 +58,10 @@ def test_a_statement_is_tested_for_the_models_that_it_is_about(
         ("gold_gain_open_models", OPEN): "compatible",
         ("retrieved_hurts_open_models", OPEN): "contradicted",
     }
-    assert check_statements("31", gains.iloc[:0], papers, tmp_path).data.empty
-    check_statements("31", gains, four_questions(), tmp_path)
+    assert check_statements(
+        "31", gains.iloc[:0], papers, Workspace(figures_dir=tmp_path)
+    ).data.empty
+    check_statements("31", gains, four_questions(), Workspace(figures_dir=tmp_path))
     assert not {"supported", "contradicted"} & set(verdicts(tmp_path, "31").values())
 
 
