@@ -32,10 +32,7 @@ from vrag_kit.synthetic.mrag_suite import (
 from vrag_kit.types import Benchmark, Query
 
 RIGHT, WRONG, ABSTAINS = ("red", 1.0, 0.0), ("blue", 0.0, 0.0), ("I don't know", 0.0, 1.0)
-RUN = {
-    "decoding": {"temperature": 0, "max_new_tokens": 16},
-    "hardware": {"batch_size": 32},
-}
+DECODING = {"temperature": 0, "max_new_tokens": 16}
 pytestmark = pytest.mark.slow
 
 
@@ -172,8 +169,8 @@ def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
     tmp_path: Path,
 ) -> None:
     datasets = open_suite("field-guide-mrag-suite-small", ["WebQA"])
-    words = TextOnlyEvaluation(k=2, questions=1)
-    rows = words.ask(datasets, ["field-guide-vlm-few"], tmp_path, **RUN)
+    words, at = TextOnlyEvaluation(k=2, questions=1), Workspace(answers_dir=tmp_path)
+    rows = words.ask(datasets, ["field-guide-vlm-few"], at, decoding=DECODING)
     assert list(rows) == ["WebQA", "WebQA, captions and snippets"]
     with_images = [any(each.image for each in few.corpus.values()) for few, _ in rows.values()]
     assert with_images == [True, False]
@@ -181,7 +178,10 @@ def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
     row = JudgedBenchmark(name="WebQA", benchmark=asked, judged=answers, k=2)
     world = open_ground_truth("field-guide-mrag-suite-small")
     asker = OracleClaims(
-        at=Workspace(answers_dir=tmp_path), world=world, model="field-guide-vlm-few", **RUN
+        at=Workspace(answers_dir=tmp_path),
+        world=world,
+        model="field-guide-vlm-few",
+        decoding=DECODING,
     )
     checked = asker.extract(row)
     found = cells(checked)["unit_of_n"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -76,17 +75,10 @@ def judged(
     full_guide: Benchmark, contexts: list[Context], tmp_path_factory: pytest.TempPathFactory
 ) -> pd.DataFrame:
     folder = tmp_path_factory.mktemp("answers")
-    how: dict[str, Any] = {
-        "decoding": {"temperature": 0, "max_new_tokens": 16},
-        "hardware": {"batch_size": 32},
-    }
-    return judge_answers(
-        RuleJudge(),
-        full_guide,
-        ask_models(
-            ANSWERERS, full_guide, contexts, Workspace(answers_dir=folder), prompts=PROMPTS, **how
-        ),
-    )
+    at = Workspace(answers_dir=folder, batch_size=32)
+    decoding = {"temperature": 0, "max_new_tokens": 16}
+    answers = ask_models(ANSWERERS, full_guide, contexts, at, prompts=PROMPTS, decoding=decoding)
+    return judge_answers(RuleJudge(), full_guide, answers)
 
 
 @pytest.fixture(scope="module", params=ANSWERERS, ids=["few", "many"])
