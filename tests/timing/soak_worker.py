@@ -34,7 +34,6 @@ from vrag_kit.generation import (
 from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import embed_documents, embedding_cache, load_encoder
-from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Document, Prompt
 from vrag_kit.workspace import path
 
@@ -50,7 +49,9 @@ PAUSE = 0.04
 
 torch.set_num_threads(1)  # threads are not forked
 embedding_cache.SHARD = SHARD
-_GUIDE = generate_field_guide("small", ROOT / "data" / "field-guide-small")
+_GUIDE = ROOT / "data" / "field-guide-small"
+if not _GUIDE.exists():  # a forked process may not draw
+    raise SystemExit(f"first: vrag data generate field-guide-small {_GUIDE}")
 BENCHMARK = load_visual_rag(_GUIDE / "annotations.jsonl", _GUIDE / "images")
 _PLACES = {doc_id: place for place, doc_id in enumerate(BENCHMARK.corpus)}
 ENCODER = load_encoder(str(path("field-guide-clip-32")))
