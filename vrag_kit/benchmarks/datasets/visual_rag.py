@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 from pydantic import Field, FiniteFloat, field_validator
 
 from vrag_kit.benchmarks.images import ImageFile, list_images
 from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, validate
 from vrag_kit.benchmarks.sources import read_objects
-from vrag_kit.benchmarks.string_index import StringIndex
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import escapes_folder
 from vrag_kit.types import Benchmark, DocId, Document, Json, LazyMapping, Query, QueryId
@@ -107,7 +107,8 @@ def load_visual_rag(
             labels[query.query_id] = np.array(list(row.images.values()), np.int8)
             yield from row.images
 
-    names, numbers = StringIndex(images()).unique()
+    numbers, unique = pd.factorize(np.fromiter(images(), object))
+    names = pd.Index(unique, dtype=object)
     ends = np.cumsum([len(each) for each in labels.values()])
     own = np.split(numbers.astype(np.int32), ends[:-1])
     places = dict(zip(queries, own, strict=bool(queries)))
@@ -148,7 +149,7 @@ def load_inat_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str)
         found = f"none of its {len(folders)} folders has images of a species of {benchmark.name}"
         raise VragError(f"{root}: {found}; expected folders like 'NNNNN_…_Genus_species'.")
     part = benchmark.subset(kept)
-    names = StringIndex(chain.from_iterable(files.values()))
+    names = pd.Index(list(chain.from_iterable(files.values())), dtype=object)
     ends = np.cumsum([len(each) for each in files.values()])
     numbers = np.split(np.arange(len(names), dtype=np.int32), ends[:-1])
     images = dict(zip(files, numbers, strict=True))
@@ -171,7 +172,7 @@ def _document(image_root: Path, doc_id: DocId) -> Document:
 
 
 def _pool(
-    names: StringIndex, numbers: Mapping[QueryId, np.ndarray], query_id: QueryId
+    names: pd.Index, numbers: Mapping[QueryId, np.ndarray], query_id: QueryId
 ) -> tuple[DocId, ...]:
     """The pool of a query, whose documents are given as indices into `names`."""
     return tuple(names.take(numbers[query_id]))
