@@ -92,18 +92,18 @@ def load_visual_rag(
     labels: dict[str, np.ndarray] = {}
     digest = hashlib.sha256()
     for where, row, v2 in read_annotations(annotations, problems):
-        for name in row.images:
-            folder, file = name.rsplit("/", 1)
-            if file not in files_in(folder) and name not in missing:
-                missing.add(name)
+        for doc_id in row.images:
+            folder, file = doc_id.rsplit("/", 1)
+            if file not in files_in(folder) and doc_id not in missing:
+                missing.add(doc_id)
                 words = f"image {file!r} is not in the species folder {image_root / folder}"
-                problems.add(Kind.MISSING, where, f"{words}; see `vrag data check`.", name)
+                problems.add(Kind.MISSING, where, f"{words}; see `vrag data check`.", doc_id)
         query = _query(row, v2, where, queries, problems)
         told = [query.text, query.answers, query.entity, sorted(row.images.items())]
         before = ", " if queries else "["
         digest.update(f"{before}{json.dumps(told)}".encode())
         queries[query.query_id] = query
-        pools[query.query_id] = tuple(names.setdefault(name, name) for name in row.images)
+        pools[query.query_id] = tuple(names.setdefault(each, each) for each in row.images)
         labels[query.query_id] = np.array(list(row.images.values()), np.int8)
     digest.update(b"]")
     found = Benchmark(
@@ -227,5 +227,6 @@ def _query(
 
 def _git_blob_id(file: Path) -> str:
     """Return the SHA-1 of a file's length and bytes, as `git hash-object` prints it."""
-    content = file.read_bytes()
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    digest = hashlib.sha1(b"blob %d\0" % file.stat().st_size, usedforsecurity=False)
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, lambda: digest).hexdigest()
