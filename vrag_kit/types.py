@@ -37,7 +37,7 @@ class LazyMapping(Mapping[str, Value]):
     """A mapping that computes values on demand and caches the 512 used last."""
 
     def __init__(self, names: Collection[str], make: Callable[[str], Value]) -> None:
-        """`names` are unique and have fast lookup, as in a dictionary or `StringIndex`; `make`
+        """`names` are unique and have fast lookup, as in a dictionary or a `pandas.Index`; `make`
         always returns the same value for a name.
         """
         self._names = names

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from retrieval_data import ColorEncoder, ask, pictures, refused
 
-from vrag_kit.benchmarks.string_index import StringIndex
 from vrag_kit.retrieval import dense, embed_documents
 from vrag_kit.retrieval.dense import dense_run, nearest_neighbors
 from vrag_kit.retrieval.shards import Embeddings, write_shard
@@ -80,7 +79,7 @@ def on_disk(folder: str, names: Sequence[str], rows: np.ndarray, size: int) -> E
         part = names[start : start + size]
         vectors = rows[start : start + size]
         shards.append(write_shard(Path(folder), part, [""] * len(part), vectors))
-    return Embeddings(StringIndex(names), np.arange(len(names)), shards)
+    return Embeddings(pd.Index(names, dtype=object), np.arange(len(names)), shards)
 
 
 def obvious(vectors: np.ndarray, names: Sequence[str], rows: np.ndarray, k: int) -> Hits:

@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from tests.timing import FreeEncoder, seconds
-from vrag_kit.benchmarks.string_index import StringIndex
 from vrag_kit.retrieval.dense import dense_run, nearest_neighbors
 from vrag_kit.retrieval.shards import Embeddings, write_shard
 from vrag_kit.types import Query
@@ -32,7 +32,7 @@ def store(folder: Path, vectors: np.ndarray) -> Embeddings:
     for start in range(0, len(ids), SHARD):
         part = slice(start, start + SHARD)
         shards.append(write_shard(folder, ids[part], [""] * len(ids[part]), vectors[part]))
-    return Embeddings(StringIndex(ids), np.arange(len(ids)), shards)
+    return Embeddings(pd.Index(ids, dtype=object), np.arange(len(ids)), shards)
 
 
 def blocked(queries: np.ndarray, vectors: np.ndarray, k: int) -> list[np.ndarray]:

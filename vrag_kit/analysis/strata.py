@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vrag_kit.benchmarks.csv_rows import read_csv_rows
+from vrag_kit.benchmarks.sources import read_csv_rows
 from vrag_kit.config import check_list
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of

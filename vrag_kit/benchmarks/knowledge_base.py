@@ -72,12 +72,12 @@ def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict
             titles[name.lower()].append((scientific, round_))
     titles[""] = []  # of species without a common name
     odd = [name for name in species if not _NAME.fullmatch(name)]
-    best: dict[str, tuple[tuple[int, int, str], Article]] = {}
+    best: dict[str, tuple[tuple[int, int, str], Page]] = {}
 
     def offer(scientific: str, round_: int, position: int, article: Article) -> None:
         rank = (round_, position, article.title)  # the least is best
         if scientific not in best or rank < best[scientific][0]:
-            best[scientific] = rank, article
+            best[scientific] = rank, Page(scientific, ROUNDS[round_], article)
 
     for article in articles:
         for scientific, round_ in titles.get(article.title.strip().lower(), ()):
@@ -89,12 +89,7 @@ def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict
         for name in odd:
             if (position := text.find(name)) >= 0:
                 offer(name, 2, position, article)
-    pages = {}
-    for scientific in species:
-        if scientific in best:
-            rank, article = best[scientific]
-            pages[scientific] = Page(scientific, ROUNDS[rank[0]], article)
-    return pages
+    return {scientific: best[scientific][1] for scientific in species if scientific in best}
 
 
 def load_species_pages(

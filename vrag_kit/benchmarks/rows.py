@@ -112,11 +112,7 @@ class Row(BaseModel):
     """
 
     model_config = ConfigDict(
-        strict=True,
-        frozen=True,
-        extra="ignore",
-        hide_input_in_errors=True,
-        protected_namespaces=(),
+        strict=True, frozen=True, extra="ignore", hide_input_in_errors=True, protected_namespaces=()
     )
 
 

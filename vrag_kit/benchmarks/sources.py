@@ -1,12 +1,14 @@
 """Files of a data set, from a folder or the hub, and their rows with the place of each: Parquet
-shards and JSON Lines.
+shards, JSON Lines, and CSV that people edit.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, validate
 from vrag_kit.benchmarks.transforms import RowId
 from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.types import DocId, Json
 
@@ -221,3 +224,55 @@ def read_document_texts(
         counts = f"{len(found):,} of {len(documents):,}"
         logger.info(f"{name}: {file.name} has texts of {counts} documents")
     return found
+
+
+def read_csv_rows(
+    path: Path, columns: Sequence[str], what: str, advice: str, *, optional: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (line number, values by column) of each non-empty row; a missing `optional` column
+    gives "".
+
+    Files are accepted as any spreadsheet program saves them: columns in any order, separated by
+    commas, semicolons or tabs with spaces after them, in UTF-8 with or without a byte order mark.
+    Raises `VragError` naming file and line for a missing,
+    unknown or duplicate column, and a row that is too long or too short. For a file that cannot be
+    read, the message names `what` and gives the `advice`.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise VragError(f"{path}: {what} cannot be read ({error.strerror}). {advice}") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise VragError(f"{path} line {line}: {error}. Save it as CSV in UTF-8.") from error
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    lines = io.StringIO(text, newline="")
+    reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        needed = [name for name in header if name not in optional]
+        if sorted(needed) != sorted(columns) or len(set(header)) < len(header):
+            more = f" and optionally {list(optional)}" if optional else ""
+            raise VragError(
+                f"{path} line 1: found the columns {header}, expected {list(columns)}{more}."
+            )
+        for row in filter(any, reader):
+            if len(row) != len(header):
+                raise VragError(
+                    f"{path} line {reader.line_num}: found {len(row)} values, expected"
+                    f" {len(header)} ({', '.join(header)}). Quote text that contains {delimiter!r}."
+                )
+            values = dict(zip(header, row, strict=True))
+            yield reader.line_num, dict.fromkeys(optional, "") | values
+    except csv.Error as error:
+        raise VragError(f"{path} line {reader.line_num}: not CSV ({error}).") from error
+
+
+def write_csv_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table for `read_csv_rows`, replacing the file only once the new one is complete.
+    Raises `OSError` if it cannot be written.
+    """
+    content = io.StringIO(newline="")
+    writer = csv.writer(content, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerows([columns, *rows])
+    write_file(path, content.getvalue())

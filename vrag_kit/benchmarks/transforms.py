@@ -10,6 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from string import ascii_uppercase
@@ -23,7 +24,6 @@ from vrag_kit.benchmarks.rows import Text
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.types import Benchmark
 
-_UNSAFE = re.compile(r"[\s%\x00-\x1f\x7f]")
 _LETTERED = re.compile(r"[\s-]*\(?([A-Z])\s*[).:]\s*(.*)", re.DOTALL)
 _LETTER = re.compile(r"\s*\(?([A-Z])\s*[).:]?\s*")
 
@@ -32,7 +32,7 @@ def encode_id(name: str) -> str:
     """Percent-encode the white space, control characters and "%" of a name. Different names
     stay different, and `urllib.parse.unquote` restores them.
     """
-    return _UNSAFE.sub(lambda found: quote(found[0], safe=""), name)
+    return percent_encode_spaces(name.replace("%", "%25"))
 
 
 def percent_encode_spaces(name: str) -> str:
@@ -57,6 +57,11 @@ def normalize_text(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+def normalize_label(text: str) -> str:
+    """Return a text without regard to case, with spaces for underscores and hyphens."""
+    return normalize_text(re.sub("[_-]", " ", text))
+
+
 SpacelessText = Annotated[Text, AfterValidator(percent_encode_spaces)]
 """A text without white space around it, encoded as `percent_encode_spaces` does."""
 
@@ -73,14 +78,10 @@ def parse_literal(text: str) -> object:
     """Parse a text as JSON, else as a Python literal; returns the text itself if it is
     neither.
     """
-    try:
-        return json.loads(text)
-    except ValueError:
-        pass
-    try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
+    for parse in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            return parse(text.strip())
+    return text
 
 
 def restrict_to_modality(benchmark: Benchmark, modality: str) -> Benchmark:
@@ -105,8 +106,7 @@ def restrict_to_modality(benchmark: Benchmark, modality: str) -> Benchmark:
         query_id: tuple(doc_id for doc_id in pool if doc_id in corpus)
         for query_id, pool in benchmark.pools.items()
     }
-    named = f"{benchmark.fingerprint} {modality}"
-    fingerprint = hashlib.sha256(named.encode()).hexdigest()
+    fingerprint = hashlib.sha256(f"{benchmark.fingerprint} {modality}".encode()).hexdigest()
     return replace(benchmark, fingerprint=fingerprint, corpus=corpus, qrels=qrels, pools=pools)
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.benchmarks.csv_rows import read_csv_rows, write_csv_rows
 from vrag_kit.benchmarks.datasets.visual_rag import make_query_id
 from vrag_kit.benchmarks.knowledge_base import Page
+from vrag_kit.benchmarks.sources import read_csv_rows, write_csv_rows
 from vrag_kit.building.species import SpeciesFolder, description_text
 from vrag_kit.config import Entry, Workspace, check_choice
 from vrag_kit.errors import VragError, did_you_mean, short_repr

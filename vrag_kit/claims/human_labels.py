@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from vrag_kit.benchmarks.csv_rows import read_csv_rows
+from vrag_kit.benchmarks.sources import read_csv_rows
 from vrag_kit.claims.verdicts import (
     ACCEPTED,
     LABEL_NAMES,

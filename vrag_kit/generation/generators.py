@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from types import MappingProxyType
 from typing import Protocol
 
 from vrag_kit.checkpoints import Options
@@ -101,9 +102,9 @@ class Generator(Protocol):
     """The name in tables, file names and colours."""
     fingerprint: str
     """Changes whenever answers may change: weights, processor, precision, endpoint."""
-    decoding: Options
+    decoding: Options = MappingProxyType({})
     """Decoding parameters as they are sent; part of an answer's key."""
-    sent: Options
+    sent: Options = MappingProxyType({})
     """Other data recorded with each answer, such as the endpoint."""
     deterministic: bool
     """Whether a repeated prompt gives the same text, so that samples would be copies."""
@@ -214,8 +215,6 @@ class CustomGeneratorAdapter(Generator):
         self._counts_samples = "sample" in inspect.signature(own.made.generate).parameters
         self.name = own.name
         self.fingerprint = own.fingerprint
-        self.decoding = {}
-        self.sent = {}
         self.batched = bool(getattr(own.made, "batched", False))
         self.deterministic = bool(getattr(own.made, "deterministic", True))
 
@@ -293,8 +292,6 @@ class _UnavailableGenerator(DryRunGenerator):
     def __init__(self, entry: object) -> None:
         named = entry.get("name") or entry.get("model") if isinstance(entry, Mapping) else entry
         self.name = str(named)
-        self.decoding = {}
-        self.sent = {}
 
 
 def load_generator(

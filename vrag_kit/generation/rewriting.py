@@ -63,22 +63,14 @@ class Rewriter:
         return results
 
 
-def load_rewriter(
-    entry: Entry,
-    at: Workspace,
-    *,
-    prompts: PromptSet,
-) -> Rewriter:
+def load_rewriter(entry: Entry, at: Workspace, *, prompts: PromptSet) -> Rewriter:
     """Load a rewriter with the model that `entry` names, as `load_generator` takes it. It decodes
     greedily unless its entry says otherwise; its replies are stored like answers. Raises
     `VragError` as `load_generator` does.
     """
     decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}
-    return Rewriter(
-        generator=load_generator(entry, decoding=decoding, at=at),
-        prompts=prompts,
-        at=at,
-    )
+    generator = load_generator(entry, decoding=decoding, at=at)
+    return Rewriter(generator=generator, prompts=prompts, at=at)
 
 
 def parse_rewriting(raw: str) -> ParsedFields:

@@ -80,7 +80,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
         self.path = _dry_run_path(Path(path))
         self.lease = lease
         self._writer = secrets.token_hex(8)
-        self.owner = f"{_process_name()} {self._writer}"
+        self.owner = f"{_process_name(os.getpid())} {self._writer}"
         self._lock = threading.RLock()
         with self._errors_explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -429,9 +429,8 @@ def stored_field(answers: pd.DataFrame, at: Workspace, field: str) -> pd.Series:
     return answers["answer_id"].map(found).astype(object).rename(field)
 
 
-def _process_name() -> str:
-    """Return a unique name of this process, "<machine>/<number>/<start>"."""
-    number = os.getpid()
+def _process_name(number: int) -> str:
+    """Return a unique name of a process of this machine, "<machine>/<number>/<start>"."""
     return f"{_machine()}/{number}/{_start(number)}"
 
 
@@ -440,9 +439,7 @@ def _has_ended(name: str) -> bool:
     for a process on another machine, or in another container.
     """
     parts = name.split("/")
-    if len(parts) != 3 or parts[0] != _machine():
-        return False
-    return _start(int(parts[1])) != parts[2]
+    return parts[0] == _machine() and name != _process_name(int(parts[1]))
 
 
 @cache

@@ -41,11 +41,7 @@ class Tile:
 
 
 def image_grid(
-    rows: Mapping[str, Sequence[Tile]],
-    *,
-    height: float = 0.0,
-    title: str = "",
-    caption: str = "",
+    rows: Mapping[str, Sequence[Tile]], *, height: float = 0.0, title: str = "", caption: str = ""
 ) -> Figure:
     """Draws rows of images: the label of a row, at its left, → its tiles. A row is `height` inches
     high; as high as its images are wide for 0.

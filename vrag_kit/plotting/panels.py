@@ -195,7 +195,7 @@ def line_plot(
             axis.axhline(0, color=DARK, linewidth=0.8, zorder=1)
     if sum(_draw_beyond(axis, flat=False) for axis in axes.values()):
         caption += " Arrows: beyond the axis."
-    handles = _handles(looks, names, reported) + interval_handles([table])
+    handles = _handles(looks, names, reported) + _interval_handles(table)
     set_caption(figure, title, _naming_model(caption, title, table), handles)
     return figure
 
@@ -246,7 +246,7 @@ def point_plot(
         axis.grid(visible=False, axis="x")
     _label_axes(figure, xlabel, ylabel)
     next(iter(axes.values())).set_ylim(*limits)
-    handles = _handles(looks, names, reported, "D") + interval_handles([table])
+    handles = _handles(looks, names, reported, "D") + _interval_handles(table)
     for name, value in reference.items():
         label = f"{name} ({value:g}{' %' * ('%' in ylabel)})"
         handles.append(Line2D([], [], color=DARK, linestyle="--", label=label))
@@ -314,7 +314,7 @@ def forest_plot(
     first.set_xlim(*limits)
     if sum(_draw_beyond(axis, flat=True) for axis in axes.values()):
         caption += " Arrows: beyond the axis."
-    handles = _handles(looks, names, reported, "|") + interval_handles([table])
+    handles = _handles(looks, names, reported, "|") + _interval_handles(table)
     set_caption(figure, title, _naming_model(caption, title, table), handles)
     set_axes_height(figure, first, high)
     return figure
@@ -328,15 +328,15 @@ def _naming_model(caption: str, title: str, table: pd.DataFrame) -> str:
     return caption if named else caption + words
 
 
-def interval_handles(tables: Sequence[pd.DataFrame | None]) -> list[Line2D]:
+def _interval_handles(table: pd.DataFrame) -> list[Line2D]:
     """The entries of a legend for intervals, thin ones and hollow points: only what is drawn."""
-    drawn = [table.dropna(subset="value") for table in tables if table is not None]
+    drawn = table.dropna(subset="value")
     handles = []
-    if any("ci_low" in table and table["ci_low"].notna().any() for table in drawn):
-        few = any((table["n"] < FEW).any() for table in drawn if "n" in table)
+    if "ci_low" in drawn and drawn["ci_low"].notna().any():
+        few = bool((drawn["n"] < FEW).any())
         label = "95 % interval" + f" (thin: n below {FEW})" * few
         handles.append(Line2D([], [], color=DARK, linewidth=1.1, label=label))
-    if any(has_failures(table).any() for table in drawn):
+    if has_failures(drawn).any():
         label = "some answers failed (thin line: possible means)"
         handles.append(
             Line2D([], [], color=DARK, linewidth=0.5, marker="o", fillstyle="none", label=label)

@@ -144,14 +144,10 @@ def save_figure(
     csv = order_columns(add_provenance(data, judge, found_by)).to_csv(
         index=False, float_format="%.6g", lineterminator="\n"
     )
-    files: dict[str, str | bytes] = {
-        ".png": picture.getvalue(),
-        ".svg": lines,
-        ".csv": csv,
-        ".caption.tex": f"{latex_text(f'{title}{stop} {caption}')}\n",
-    }
-    for suffix, content in files.items():
-        write_file(folder / f"{name}{suffix}", content)
+    write_file(folder / f"{name}.png", picture.getvalue())
+    write_file(folder / f"{name}.svg", lines)
+    write_file(folder / f"{name}.csv", csv)
+    write_file(folder / f"{name}.caption.tex", latex_text(f"{title}{stop} {caption}") + "\n")
     logger.info(f"saved {name}.png, .svg and .csv in {display_path(folder)}/")
     if get_ipython():
         display(figure)  # type: ignore[no-untyped-call]  # IPython has no types

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import pandas as pd
 from joblib import cpu_count
 from tqdm import tqdm
 
-from vrag_kit.benchmarks.string_index import StringIndex
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder
@@ -76,14 +76,12 @@ def embed_documents(
     """
     documents = documents if isinstance(documents, Collection) else list(documents)
     ids, keys = document_keys(encoder, documents)
-    repeated = np.flatnonzero(ids.first_positions() != np.arange(len(ids)))
-    if len(repeated):
-        name = ids.take(repeated[:1])[0]
-        raise VragError(f"found two documents {name!r}; expected each `doc_id` once.")
+    if len(repeated := ids[ids.duplicated()]):
+        raise VragError(f"found two documents {repeated[0]!r}; expected each `doc_id` once.")
     paths, stored = _embed(encoder, documents, keys, root, WHOLE)
     rows = _positions(stored, keys)
     if len(missing := np.flatnonzero(rows < 0)):
-        name = ids.take(missing[:1])[0]
+        name = ids[missing[0]]
         raise VragError(
             f"{len(missing):,} documents changed meanwhile, such as {name!r}. Search again."
         )
@@ -102,9 +100,7 @@ def embed_part(
     _embed(encoder, documents, keys, root, part)
 
 
-def document_keys(
-    encoder: Encoder, documents: Collection[Document]
-) -> tuple[StringIndex, np.ndarray]:
+def document_keys(encoder: Encoder, documents: Collection[Document]) -> tuple[pd.Index, np.ndarray]:
     """Returns the ids of documents, and the keys under which their vectors are stored: a hash of
     each id and version, 16 bytes, shape (n,).
     """
@@ -115,7 +111,7 @@ def document_keys(
             keys.extend(_key(document.doc_id, encoder.modalities.stamp(document)))
             yield document.doc_id
 
-    return StringIndex(ids()), np.frombuffer(keys, "S16")
+    return pd.Index(np.fromiter(ids(), object), dtype=object), np.frombuffer(keys, "S16")
 
 
 def _key(doc_id: str, version: str) -> bytes:

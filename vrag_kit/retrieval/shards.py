@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from vrag_kit.benchmarks.string_index import StringIndex
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
@@ -155,7 +155,7 @@ def _verify(shard: Path, file_versions: object) -> None:
 class Embeddings:
     """Vectors of a corpus, read on demand; only ids and the rows of vectors are in memory."""
 
-    def __init__(self, ids: StringIndex, rows: np.ndarray, shards: Sequence[Path]) -> None:
+    def __init__(self, ids: pd.Index, rows: np.ndarray, shards: Sequence[Path]) -> None:
         """`ids` are in corpus order, `rows`, int64, shape (n,), those of their vectors. Rows are
         counted through all `shards`, paths without suffixes. Raises `VragError` for a file that
         cannot be read.
@@ -176,7 +176,7 @@ class Embeddings:
 
         Raises `VragError` for a document that was not embedded.
         """
-        found = self.ids.get_indexer(doc_ids)
+        found = self.ids.get_indexer(pd.Index(doc_ids, dtype=object))
         if len(missing := np.flatnonzero(found < 0)):
             raise VragError(f"document {doc_ids[missing[0]]!r} was not embedded.")
         return found

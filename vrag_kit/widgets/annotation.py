@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from markupsafe import Markup
 
-from vrag_kit.benchmarks.csv_rows import write_csv_rows
+from vrag_kit.benchmarks.sources import write_csv_rows
 from vrag_kit.claims.checking import as_evidence, reference_answers
 from vrag_kit.claims.human_labels import PAIR, pairs_to_label, read_annotator_labels
 from vrag_kit.claims.verdicts import ACCEPTED

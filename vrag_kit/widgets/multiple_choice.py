@@ -14,7 +14,7 @@ from string import ascii_uppercase
 import pandas as pd
 from markupsafe import Markup
 
-from vrag_kit.benchmarks.csv_rows import read_csv_rows
+from vrag_kit.benchmarks.sources import read_csv_rows
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Context, DocId, Query
 from vrag_kit.widgets.annotation import MOVE_HINTS, AnnotationPanel, Key, LabelFile

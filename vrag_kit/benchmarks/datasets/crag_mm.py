@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +30,12 @@ from vrag_kit.benchmarks.image_cache import cache_image, cached_rows
 from vrag_kit.benchmarks.images import SUFFIXES, ImageFile, ResizedImage, decode
 from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, encoded_image, validate
 from vrag_kit.benchmarks.sources import find_shards, read_shard
-from vrag_kit.benchmarks.transforms import SpacelessText, hash_parts, normalize_text
+from vrag_kit.benchmarks.transforms import (
+    SpacelessText,
+    hash_parts,
+    normalize_label,
+    normalize_text,
+)
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Json, JsonView, LazyImage, Query, QueryId
@@ -78,7 +82,7 @@ def _label(value: object, info: ValidationInfo) -> str:
 
 def _spaced(name: str) -> str:
     """A name without regard to case, "&" for "and", underscores and hyphens for spaces."""
-    return normalize_text(re.sub("[_-]", " ", name.replace("&", " and ")))
+    return normalize_label(name.replace("&", " and "))
 
 
 Label = Annotated[str, BeforeValidator(_label)]
@@ -133,7 +137,7 @@ class CragSession(Row):
     @model_validator(mode="before")
     @classmethod
     def _lists_of_objects(cls, row: Json) -> Json:
-        turns, answers = (_objects(row.get(column), column) for column in ("turns", "answers"))
+        turns, answers = (_objects(row.get(column)) for column in ("turns", "answers"))
         if "image_quality" in row and isinstance(turns, list):  # v0.1.1: one for all, or for each
             given = row["image_quality"]
             quality = given if isinstance(given, list) else [given] * len(turns)
@@ -149,13 +153,10 @@ class CragSession(Row):
         return self
 
 
-def _objects(value: object, column: str) -> object:
-    """A list of objects, for an object of lists."""
+def _objects(value: object) -> object:
+    """A list of objects, for an object of lists. Raises ValueError for lists of several lengths."""
     if not isinstance(value, dict):
         return value
-    lengths = {key: len(each) for key, each in value.items()}
-    if len({*lengths.values()}) != 1:
-        raise ValueError(f"the lists of {column} are not of one length ({lengths}).")
     return [dict(zip(value, each, strict=True)) for each in zip(*value.values(), strict=True)]
 
 
@@ -192,9 +193,10 @@ def load_crag_mm(
     images that were not fetched are among them, and their queries, and those with an image in the
     row, have none.
     """
+    others = tuple(each for each in SPLITS if each != split)
     for index in (image_index, web_index):
-        if index and (problem := index_problem(index, split)):
-            raise VragError(problem)
+        if index and Path(index).name.replace("-", "_").endswith(others):
+            raise VragError(f"{index}: the index of another split; expected that of {split}.")
     shards = find_split(rows, split, problems)
     is_folder = Path(rows).expanduser().is_dir()
     default = images_folder(rows) if is_folder else project_path(STORE)
@@ -269,17 +271,13 @@ def _image(
 
 
 def _queries(
-    session: CragSession,
-    image: LazyImage | None,
-    marks: Mapping[QueryId, JsonView],
-    is_multi: bool,
+    session: CragSession, image: LazyImage | None, marks: Mapping[QueryId, JsonView], is_multi: bool
 ) -> Iterator[Query]:
     """The turns of a session, in order."""
     answers = {answer.interaction_id: answer.ans_full for answer in session.answers}
     for number, turn in enumerate(session.turns):
         marked = dict(marks.get(turn.interaction_id, {}))
         entity = str(marked.pop("entity", ""))
-        talk = session.session_id if is_multi else None
         metadata = {
             "session_id": session.session_id,
             **turn.labels,
@@ -295,6 +293,7 @@ def _queries(
             entity=entity,
             group=session.session_id,
         )
+        talk = session.session_id if is_multi else None
         yield replace(query, conversation_id=talk, turn=number, metadata=metadata)
 
 
@@ -310,17 +309,6 @@ def _labels(
     return {
         name: dict(of_entity.get(normalize_text(each.entity), {})) for name, each in queries.items()
     }
-
-
-def index_problem(folder: Path | str, split: str) -> str:
-    """Describe why an index cannot be used for a split: its folder's name ends with another
-    split's. Returns "" otherwise.
-    """
-    name = Path(folder).name.replace("-", "_")
-    for other in SPLITS:
-        if other != split and name.endswith(other):
-            return f"{folder}: the index of {other}, but the questions are those of {split}."
-    return ""
 
 
 def cached_image_name(url: str) -> str:

@@ -8,7 +8,6 @@ else by its pixels; unmatched images are written to files of their own, and the 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
@@ -34,7 +33,7 @@ from vrag_kit.benchmarks.rows import (
     validate,
 )
 from vrag_kit.benchmarks.sources import find_shards, read_shard
-from vrag_kit.benchmarks.transforms import connected_groups, hash_parts, normalize_text
+from vrag_kit.benchmarks.transforms import connected_groups, hash_parts, normalize_label
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger, track
@@ -87,8 +86,8 @@ class MragRow(Row):
 
     @model_validator(mode="after")
     def _answer_is_its_option(self) -> MragRow:
-        options = {letter: _spaced(getattr(self, letter)) for letter in "ABCD"}
-        answer, letter = _spaced(self.answer), self.answer_choice
+        options = {letter: normalize_label(getattr(self, letter)) for letter in "ABCD"}
+        answer, letter = normalize_label(self.answer), self.answer_choice
         if options[letter] != answer:
             of = f"{options[letter]!r} of the options {', '.join(options.values())}"
             raise ValueError(f"the answer {self.answer!r} is another than option {letter}, {of}")
@@ -326,8 +325,3 @@ class _Images:
             with suppress(VragError), open_image(path, path.name) as header:
                 found[frozenset(header.size)].append(path)
         return found
-
-
-def _spaced(option: str) -> str:
-    """An option without regard to case, with spaces for underscores and hyphens."""
-    return normalize_text(re.sub("[_-]", " ", option))

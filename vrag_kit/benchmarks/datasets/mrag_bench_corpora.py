@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from vrag_kit.benchmarks.csv_rows import read_csv_rows
+from vrag_kit.benchmarks.sources import read_csv_rows
 from vrag_kit.benchmarks.transforms import hash_parts
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.types import Benchmark, DocId, Document, QueryId

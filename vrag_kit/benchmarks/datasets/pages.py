@@ -15,12 +15,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from vrag_kit.benchmarks.image_cache import STORE, cache_image, cached_rows
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.rows import RAISE, EncodedImage, Kind, Problems, Row, Text, validate
-from vrag_kit.benchmarks.sources import (
-    find_shards,
-    local_folder,
-    read_document_texts,
-    read_shard,
-)
+from vrag_kit.benchmarks.sources import find_shards, local_folder, read_document_texts, read_shard
 from vrag_kit.benchmarks.transforms import (
     RowId,
     connected_groups,

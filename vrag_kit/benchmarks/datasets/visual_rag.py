@@ -1,7 +1,7 @@
 """Visual-RAG: annotations over image folders in the layout of iNaturalist 2021, and an unlabelled
 corpus of its species, such as iNaturalist 2024 (Table 5).
 
-Documents, pools and labels are created on access because there are millions.
+Documents and labels are created on access because there are millions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from pydantic import Field, FiniteFloat, field_validator
 from vrag_kit.benchmarks.images import ImageFile, list_images
 from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, validate
 from vrag_kit.benchmarks.sources import read_objects
-from vrag_kit.benchmarks.string_index import StringIndex
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import escapes_folder
 from vrag_kit.types import Benchmark, DocId, Document, Json, LazyMapping, Query, QueryId
@@ -87,31 +86,25 @@ def load_visual_rag(
     annotations, image_root = Path(annotations), _image_root(image_root)
     files_in = lru_cache(_FOLDERS)(partial(_file_names, image_root))
     missing: set[str] = set()
+    names: dict[str, str] = {}  # each is kept once
     queries: dict[str, Query] = {}
+    pools: dict[str, tuple[DocId, ...]] = {}
     labels: dict[str, np.ndarray] = {}
     digest = hashlib.sha256()
-
-    def images() -> Iterator[str]:
-        for where, row, v2 in read_annotations(annotations, problems):
-            for name in row.images:
-                folder, file = name.rsplit("/", 1)
-                if file not in files_in(folder) and name not in missing:
-                    missing.add(name)
-                    words = f"image {file!r} is not in the species folder {image_root / folder}"
-                    problems.add(Kind.MISSING, where, f"{words}; see `vrag data check`.", name)
-            query = _query(row, v2, where, queries, problems)
-            told = [query.text, query.answers, query.entity, sorted(row.images.items())]
-            before = ", " if queries else "["
-            digest.update(f"{before}{json.dumps(told)}".encode())
-            queries[query.query_id] = query
-            labels[query.query_id] = np.array(list(row.images.values()), np.int8)
-            yield from row.images
-
-    names, numbers = StringIndex(images()).unique()
-    ends = np.cumsum([len(each) for each in labels.values()])
-    own = np.split(numbers.astype(np.int32), ends[:-1])
-    places = dict(zip(queries, own, strict=bool(queries)))
-    pools = LazyMapping(places, partial(_pool, names, places))
+    for where, row, v2 in read_annotations(annotations, problems):
+        for doc_id in row.images:
+            folder, file = doc_id.rsplit("/", 1)
+            if file not in files_in(folder) and doc_id not in missing:
+                missing.add(doc_id)
+                words = f"image {file!r} is not in the species folder {image_root / folder}"
+                problems.add(Kind.MISSING, where, f"{words}; see `vrag data check`.", doc_id)
+        query = _query(row, v2, where, queries, problems)
+        told = [query.text, query.answers, query.entity, sorted(row.images.items())]
+        before = ", " if queries else "["
+        digest.update(f"{before}{json.dumps(told)}".encode())
+        queries[query.query_id] = query
+        pools[query.query_id] = tuple(names.setdefault(each, each) for each in row.images)
+        labels[query.query_id] = np.array(list(row.images.values()), np.int8)
     digest.update(b"]")
     found = Benchmark(
         name=name,
@@ -148,11 +141,8 @@ def load_inat_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str)
         found = f"none of its {len(folders)} folders has images of a species of {benchmark.name}"
         raise VragError(f"{root}: {found}; expected folders like 'NNNNN_…_Genus_species'.")
     part = benchmark.subset(kept)
-    names = StringIndex(chain.from_iterable(files.values()))
-    ends = np.cumsum([len(each) for each in files.values()])
-    numbers = np.split(np.arange(len(names), dtype=np.int32), ends[:-1])
-    images = dict(zip(files, numbers, strict=True))
-    pools = {query_id: images[query.entity] for query_id, query in part.queries.items()}
+    names = dict.fromkeys(chain.from_iterable(files.values()))
+    pools = {query_id: tuple(files[query.entity]) for query_id, query in part.queries.items()}
     named = "\n".join([part.fingerprint, *names])
     return replace(
         part,
@@ -160,7 +150,7 @@ def load_inat_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str)
         fingerprint=hashlib.sha256(named.encode()).hexdigest(),
         corpus=LazyMapping(names, partial(_document, root)),
         qrels={query_id: {} for query_id in part.queries},
-        pools=LazyMapping(pools, partial(_pool, names, pools)),
+        pools=pools,
     )
 
 
@@ -168,13 +158,6 @@ def _document(image_root: Path, doc_id: DocId) -> Document:
     """The document of the file "<species folder>/<file>"."""
     metadata = {"folder": doc_id.partition("/")[0]}
     return Document(doc_id=doc_id, image=ImageFile(image_root / doc_id), metadata=metadata)
-
-
-def _pool(
-    names: StringIndex, numbers: Mapping[QueryId, np.ndarray], query_id: QueryId
-) -> tuple[DocId, ...]:
-    """The pool of a query, whose documents are given as indices into `names`."""
-    return tuple(names.take(numbers[query_id]))
 
 
 def _labels(
@@ -244,5 +227,6 @@ def _query(
 
 def _git_blob_id(file: Path) -> str:
     """Return the SHA-1 of a file's length and bytes, as `git hash-object` prints it."""
-    content = file.read_bytes()
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    digest = hashlib.sha1(b"blob %d\0" % file.stat().st_size, usedforsecurity=False)
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, lambda: digest).hexdigest()

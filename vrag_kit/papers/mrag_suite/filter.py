@@ -19,7 +19,7 @@ import pandas as pd
 from vrag_kit.analysis.estimates import cluster_bootstrap
 from vrag_kit.analysis.means import per_query, to_percent
 from vrag_kit.analysis.strata import ALL
-from vrag_kit.benchmarks.csv_rows import read_csv_rows
+from vrag_kit.benchmarks.sources import read_csv_rows
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.judging.scale import scale_of

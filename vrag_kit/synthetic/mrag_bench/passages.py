@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vrag_kit.benchmarks.csv_rows import write_csv_rows
 from vrag_kit.benchmarks.datasets import mrag_bench_corpora as corpora
+from vrag_kit.benchmarks.sources import write_csv_rows
 from vrag_kit.synthetic.mrag_bench.scenario_images import N_CHIPS
 from vrag_kit.synthetic.mrag_bench.topics import (
     MragBenchEdition,
