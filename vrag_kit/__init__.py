@@ -3,8 +3,8 @@
 from importlib.metadata import version
 from typing import Any
 
-from vrag_kit.config import Workspace as Workspace
 from vrag_kit.config import check_list
+from vrag_kit.workspace import Workspace as Workspace
 
 __version__ = version("vrag_kit")
 MOST_ROWS = 500

@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError, nearest
-from vrag_kit.files import safe_join
+from vrag_kit.files import project_path, safe_join, shipped_models
 from vrag_kit.types import JsonView
-from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import shipped_models
 
 if TYPE_CHECKING:
     from torch import nn

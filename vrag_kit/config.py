@@ -29,9 +29,8 @@ from pydantic import (
 )
 
 from vrag_kit.errors import VragError, did_you_mean, short_repr
+from vrag_kit.files import project_path, project_root, shipped_models
 from vrag_kit.types import Json, JsonView
-from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import project_root, shipped_models
 
 _SPEC = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 _KIT = Path(__file__).parent
@@ -67,46 +66,6 @@ class StrictModel(BaseModel):
     def _null_is_default(cls, value: object, info: ValidationInfo) -> object:
         field = cls.model_fields[str(info.field_name)]
         return field.get_default(call_default_factory=True) if value is None else value
-
-
-class Hardware(StrictModel):
-    """Hardware and batching settings, which are not part of a stored answer's key."""
-
-    device: str = "cpu"
-    """Where local models run: "cpu", "cuda", "cuda:1"."""
-    batch_size: Count = 16
-    """Number of prompts per batch of a local model, or of parallel calls to an endpoint."""
-    retry_failures: bool = False
-    """Whether failed calls are repeated. Empty and truncated answers have not failed; such replies
-    of a judge have.
-    """
-
-
-class Workspace(Hardware):
-    """Where a notebook keeps what it computes, and the hardware that it uses. Relative folders
-    start at the project root. Nothing of it is part of a stored answer's key; device and batch size
-    may change the last bits of a number, and so rarely a word.
-
-    Raises `VragError` for an unknown field, and for a value that does not fit.
-    """
-
-    cache_dir: Path | str = "runs/embeddings"
-    """Embeddings and finished searches."""
-    answers_dir: Path | str = "runs/answers"
-    """The answer store, `answers.sqlite`."""
-    figures_dir: Path | str = "runs/figures-small"
-    """Figures and tables."""
-
-    def __init__(self, **given: Any) -> None:  # Any: as a notebook's parameters have it
-        try:
-            super().__init__(**given)
-        except ValidationError as error:
-            raise _refusal(type(self), given, "Workspace", error) from None
-
-    @property
-    def answers_file(self) -> Path:
-        """The file of the answer store."""
-        return project_path(self.answers_dir) / "answers.sqlite"
 
 
 class Sampling(StrictModel):
@@ -180,10 +139,10 @@ def read_settings(model: type[_Settings], given: object, where: str) -> _Setting
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        raise _refusal(model, given, where, error) from None
+        raise refusal(model, given, where, error) from None
 
 
-def _refusal(
+def refusal(
     model: type[StrictModel], given: JsonView, where: str, error: ValidationError
 ) -> VragError:
     """Return the error for the first value that pydantic refuses."""

@@ -19,10 +19,10 @@ from transformers import LlamaConfig, LlamaForCausalLM, LlavaForConditionalGener
 from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import LocalGenerator, load_generator
 from vrag_kit.types import Message, Prompt
+from vrag_kit.workspace import Workspace
 
 COLORS = {"r": (250, 10, 10), "g": (10, 250, 10), "b": (10, 10, 250), "w": (250, 250, 250)}
 BUDGETS = {"qwen2_5_vl": 6, "internvl": 8}

@@ -9,7 +9,6 @@ import pytest
 from endpoints import connect, question
 from strange_server import StrangeServer
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
@@ -22,6 +21,7 @@ from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.remote.cost import image_tokens
 from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.papers.visual_rag.judge import PROMPTS
+from vrag_kit.workspace import Workspace
 
 ASKED = [question(f"number {n}?") for n in range(20)]
 pytestmark = pytest.mark.usefixtures("short_pauses")

@@ -20,7 +20,6 @@ from small_index import FULL, Small, converted_service, own_text_service
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
-from vrag_kit.config import Workspace
 from vrag_kit.retrieval import (
     SearchService,
     annotated_region,

@@ -31,7 +31,6 @@ import pandas as pd
 import psutil
 
 from vrag_kit.benchmarks.images import pixel_hash
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run, is_scratch_path
 from vrag_kit.errors import VragError
 from vrag_kit.generation.store_layout import (
@@ -45,6 +44,7 @@ from vrag_kit.generation.store_layout import (
 )
 from vrag_kit.log import track
 from vrag_kit.types import Answer, Failure, Json, LazyImage, Status
+from vrag_kit.workspace import Workspace
 
 _ANSWER = "answer_id, status, detail, sample, raw, fields, sent, tokens"
 _SPEND = (

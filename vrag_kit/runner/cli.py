@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Exit, Option, Typer
 
 from vrag_kit.errors import VragError
-from vrag_kit.workspace import display_path, enter_project
+from vrag_kit.files import display_path, enter_project
 
 if TYPE_CHECKING:
     from vrag_kit.fetching.image_folder import FetchReport

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_root
 from vrag_kit.runner.job import LocalPool
 from vrag_kit.runner.stamp import package_hash
-from vrag_kit.workspace import project_root
 
 if TYPE_CHECKING:
     from distributed import Client, Future

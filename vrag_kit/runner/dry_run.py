@@ -24,9 +24,9 @@ import matplotlib as mpl
 import pandas as pd
 
 from vrag_kit.checkpoints import check_device
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import DryRun, dry_run
 from vrag_kit.errors import NotGeneratedError, VragError
+from vrag_kit.files import project_path
 from vrag_kit.generation import load_generator
 from vrag_kit.generation.generators import CostEstimate, DryRunGenerator
 from vrag_kit.generation.store import AnswerStore, copy_store
@@ -35,7 +35,7 @@ from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.runner.params import cell_tags, entries, read_cells
 from vrag_kit.runner.plan import Plan, read_plan, select_notebooks
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 _MODEL = re.compile(r"(model|judge|writer|rewriter|extractor|checker|detector)s?(\.|$)")
 _RETRIEVER = re.compile(r"(retriever|service)s?(\.|$)")

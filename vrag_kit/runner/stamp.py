@@ -18,9 +18,8 @@ from types import CodeType
 from typing import Any
 
 from vrag_kit.config import add_project_to_path, custom_spec
+from vrag_kit.files import project_path, project_root
 from vrag_kit.runner.params import read_cells
-from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import project_root
 
 _PACKAGE = Path(__file__).parents[1]
 _NO_CODE = (".pyc", ".part", ".safetensors", ".md")

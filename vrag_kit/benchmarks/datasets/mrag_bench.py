@@ -36,10 +36,9 @@ from vrag_kit.benchmarks.rows import (
 from vrag_kit.benchmarks.sources import find_shards, read_shard
 from vrag_kit.benchmarks.transforms import connected_groups, hash_parts, normalize_text
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import project_path, write_file
 from vrag_kit.log import logger, track
 from vrag_kit.types import Benchmark, Document, LazyImage, Query
-from vrag_kit.workspace import path as project_path
 
 _SHARDS = "MRAG-Bench's shards (test-00000-of-000028.parquet, …; `vrag data fetch mrag-bench`)"
 CORPUS = "image_corpus"

@@ -27,9 +27,9 @@ from vrag_kit.checkpoints import (
 )
 from vrag_kit.config import StrictModel, read_settings
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_path
 from vrag_kit.retrieval.encoders.base import DocumentKey, EncoderModel, InputModalities, Prepared
 from vrag_kit.types import Document, Query
-from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
     from torch import nn

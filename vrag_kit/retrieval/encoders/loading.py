@@ -24,11 +24,10 @@ from vrag_kit.checkpoints import (
 from vrag_kit.config import Entry, StrictModel, read_entry, read_settings, split_entry
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.files import escapes_folder
+from vrag_kit.files import escapes_folder, project_path
 from vrag_kit.retrieval.encoders.base import Encoder, InputModalities
 from vrag_kit.retrieval.encoders.checkpoint import Checkpoint, check_encoder_files
 from vrag_kit.retrieval.encoders.custom import CustomEncoder, load_custom_encoder
-from vrag_kit.workspace import path as project_path
 
 
 class EncoderOptions(StrictModel):

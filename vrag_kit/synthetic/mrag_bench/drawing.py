@@ -33,7 +33,7 @@ from vrag_kit.benchmarks.datasets.mrag_bench_corpora import (
     read_class_labels,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import project_path, write_file
 from vrag_kit.log import track
 from vrag_kit.synthetic.editions import DRAWN_MRAG, edition_or_rows, generate_once, worker_pool
 from vrag_kit.synthetic.mrag_bench.passages import TEXTS, write_passages
@@ -51,7 +51,6 @@ from vrag_kit.synthetic.mrag_bench.topics import (
 from vrag_kit.synthetic.rows import IMAGE, IMAGES, TEXT, image_cell, parquet_bytes, shards
 from vrag_kit.synthetic.world.traits import shuffled, stream
 from vrag_kit.types import Benchmark, Json
-from vrag_kit.workspace import path as project_path
 
 LABELS_FILE = "labels.csv"
 _N_SHARDS = 11  # the fewest that show how their names sort

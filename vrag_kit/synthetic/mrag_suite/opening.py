@@ -23,6 +23,7 @@ from pathlib import Path
 from vrag_kit.benchmarks import captions_only
 from vrag_kit.benchmarks.datasets.collection import Entry, load_collection
 from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.files import project_path
 from vrag_kit.log import track
 from vrag_kit.papers.mrag_suite.datasets import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
@@ -32,7 +33,6 @@ from vrag_kit.synthetic.mrag_suite import facts, pages, webqa
 from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth
 from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.types import Benchmark
-from vrag_kit.workspace import path as project_path
 
 VISUAL_RAG = "Visual-RAG"
 MRAG_BENCH = "MRAG-Bench"
