@@ -139,10 +139,10 @@ def read_settings(model: type[_Settings], given: object, where: str) -> _Setting
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        raise refusal(model, given, where, error) from None
+        raise _refusal(model, given, where, error) from None
 
 
-def refusal(
+def _refusal(
     model: type[StrictModel], given: JsonView, where: str, error: ValidationError
 ) -> VragError:
     """Return the error for the first value that pydantic refuses."""

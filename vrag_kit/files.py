@@ -40,16 +40,10 @@ def enter_project(files: Sequence[Path]) -> list[Path]:
     to the current folder or to the root, which lets commands work in any folder. Outside a project,
     the root is that of the first file.
     """
-    root = _project_of(Path.cwd())
-    if root is None and files:
-        root = _project_of(files[0].absolute().parent)
-    root = root or Path.cwd()
-    found = []
-    for file in files:
-        place = root / file if not file.exists() and (root / file).exists() else file
-        found.append(Path(os.path.normpath(place.absolute())))
+    root = _project_of(Path.cwd()) or _project_of(files[0].absolute()) or Path.cwd()
+    places = [(file if file.exists() else root / file).absolute() for file in files]
     os.chdir(root)
-    return [Path(display_path(file)) for file in found]
+    return [Path(display_path(place)) for place in places]
 
 
 def project_path(name: Path | str) -> Path:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from pydantic import ValidationError
-
-from vrag_kit.config import Count, StrictModel, refusal
+from vrag_kit.config import Count, StrictModel
 from vrag_kit.files import project_path
 
 
@@ -29,7 +26,7 @@ class Workspace(Hardware):
     start at the project root. Nothing of it is part of a stored answer's key; device and batch size
     may change the last bits of a number, and so rarely a word.
 
-    Raises `VragError` for an unknown field, and for a value that does not fit.
+    Raises pydantic's `ValidationError` for an unknown field, and for a value that does not fit.
     """
 
     cache_dir: Path | str = "runs/embeddings"
@@ -38,12 +35,6 @@ class Workspace(Hardware):
     """The answer store, `answers.sqlite`."""
     figures_dir: Path | str = "runs/figures-small"
     """Figures and tables."""
-
-    def __init__(self, **given: Any) -> None:  # Any: as a notebook's parameters have it
-        try:
-            super().__init__(**given)
-        except ValidationError as error:
-            raise refusal(type(self), given, "Workspace", error) from None
 
     @property
     def answers_file(self) -> Path:

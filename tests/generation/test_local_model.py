@@ -332,7 +332,7 @@ def test_code_of_a_checkpoint_does_not_run_unless_told(copied: Copy, tmp_path: P
     mark = f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Config: ...\n"
     (folder / "strange.py").write_text(mark)
     with pytest.raises(VragError, match="trust_remote_code"):
-        load_generator(str(folder))
+        load_generator(str(folder)).prepare()
     assert not (tmp_path / "ran").exists()
 
 

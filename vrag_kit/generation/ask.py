@@ -145,7 +145,7 @@ class _Asker:
         batches = list(make_batches(self.todo, size, generator))
         new = 0
         with self.store.renew_leases():
-            with progress(task.of(generator), len(self.todo), "prompts") as bar:
+            with progress(None, task.of(generator), len(self.todo), "prompts") as bar:
                 counts = _at_once(self._ask, batches, generator.concurrency)
                 for batch, count in zip(batches, counts, strict=True):
                     new += count

@@ -168,7 +168,7 @@ def _embed(
             with lock_folder(folder, "embedding", name=name):
                 missing = mine & (_positions(_read_stored(folder)[1], keys) < 0)
                 new = int(missing.sum())
-                with progress(f"embedding with {encoder.name}", new, "documents") as bar:
+                with progress(None, f"embedding with {encoder.name}", new, "documents") as bar:
                     for some in batched(compress(documents, missing), SHARD):
                         _write_shard(encoder, some, folder, bar)
             stored = _read_stored(folder)

@@ -8,6 +8,7 @@ not hide the calls of the next. Outputs go to a temporary folder.
 from __future__ import annotations
 
 import io
+import math
 import re
 import shutil
 import tempfile
@@ -16,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ from vrag_kit.files import project_path
 from vrag_kit.generation import load_generator
 from vrag_kit.generation.generators import CostEstimate, DryRunGenerator
 from vrag_kit.generation.store import AnswerStore, copy_store
-from vrag_kit.log import collect_notes, format_duration
+from vrag_kit.log import collect_notes
 from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.runner.params import cell_tags, entries, read_cells
@@ -89,7 +91,8 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
                 except VragError as error:
                     recorded.missing[str(error)] = None
             space, fault = execute_cells(task.notebook, redirected, recorded.models)
-            report.notes += [(note, name) for note in notes]
+            texts = dict.fromkeys(note.getMessage() for note in notes)
+            report.notes += [(text, name) for text in texts]
             notes.clear()
             answer_ids |= _answer_ids(space)
             if fault is not None:
@@ -287,9 +290,9 @@ def _total(report: DryRunReport) -> str:
     forecasts = [model.forecast for model in report.models]
     uncounted = any(each.uncounted for each in forecasts) or report.failed or report.undrawn
     cost = sum(each.cost or 0 for each in forecasts)
-    duration = format_duration(3600 * sum(each.hours for each in forecasts))
+    duration = timedelta(minutes=math.ceil(60 * sum(each.hours for each in forecasts)))
     about = "at least" if uncounted else "about"
-    return f"all models together: {about} {cost:,.2f} US dollars and, one by one, {duration}"
+    return f"all models together: {about} {cost:,.2f} US dollars and, one by one, {duration} h"
 
 
 def _by_finding(findings: Iterable[tuple[str, str]]) -> list[str]:
