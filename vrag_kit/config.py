@@ -34,8 +34,6 @@ from vrag_kit.types import Json, JsonView
 
 _SPEC = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 _KIT = Path(__file__).parent
-_Instance = Any
-"""An object of a custom class; its methods are checked when it is opened."""
 Entry = str | Mapping[str, Any]  # each option has a type of its own, which its reader checks
 """A model as parameters name it: "<name>", or {"model": "<name>", option: value, …}."""
 
@@ -219,7 +217,8 @@ def check_choice(entry: object, words: Collection[str], what: str) -> None:
 class CustomObject:
     """An object of a custom class, its name and its fingerprint."""
 
-    made: _Instance
+    made: Any
+    """The object; its methods are checked when it is opened."""
     name: str
     """Name in tables, file names and colours, from the entry, the object or its class."""
     fingerprint: str
@@ -291,7 +290,7 @@ def load_custom(
     )
 
 
-def _adopt(made: _Instance, what: str, needed: Sequence[str]) -> CustomObject:
+def _adopt(made: Any, what: str, needed: Sequence[str]) -> CustomObject:
     """Check an object that was given itself."""
     if isinstance(made, type):
         name = made.__name__
@@ -307,7 +306,7 @@ def _adopt(made: _Instance, what: str, needed: Sequence[str]) -> CustomObject:
     return CustomObject(made=made, name=check_name(name, owner), fingerprint=fingerprint)
 
 
-def _arguments(made: _Instance) -> dict[str, str]:
+def _arguments(made: Any) -> dict[str, str]:
     """Return an object's constructor arguments that it keeps as attributes (`self.weight` or
     `self._weight`) and that JSON can hold; each is part of its key.
     """
@@ -382,7 +381,7 @@ def add_project_to_path() -> None:
     importlib.invalidate_caches()
 
 
-def _require_methods(made: _Instance, owner: str, needed: Sequence[str]) -> None:
+def _require_methods(made: Any, owner: str, needed: Sequence[str]) -> None:
     """Raise `VragError` unless a class or an object has the methods."""
     kind = getattr(made, "__name__", type(made).__name__)
     for name in needed:

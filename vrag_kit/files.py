@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from vrag_kit.errors import VragError
-from vrag_kit.log import logger
 
 _WEIGHTS = Path(__file__).parent / "synthetic" / "weights"
 
@@ -130,19 +129,8 @@ def write_file(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 
 @contextmanager
-def lock_folder(folder: Path, work: str, *, name: str = ".lock") -> Iterator[None]:
-    """Create `folder` and lock the file `name` in it; wait while another process holds it.
-
-    A wait is printed: "waiting: another process is {work} in {folder}".
-    """
+def lock_folder(folder: Path, *, name: str = ".lock") -> Iterator[None]:
+    """Create `folder` and lock the file `name` in it; wait while another process holds it."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / name)
-    try:
-        lock.acquire(timeout=0.5)
-    except Timeout:
-        logger.info(f"waiting: another process is {work} in {folder}")
-        lock.acquire()
-    try:
+    with FileLock(folder / name):
         yield
-    finally:
-        lock.release()

@@ -89,7 +89,7 @@ def test_a_forecast_tells_hours_by_the_calls_at_once_and_tokens_of_answers() -> 
     model = load_generator({"model": "gpt-4o@openai", "concurrency": 4})
     forecast = model.estimate_cost([question("what?")] * 7_200, {})
     assert forecast.hours == 7_200 * 5 / 4 / 3_600
-    assert "2:30:00 h" in str(forecast)
+    assert "2.50 hours" in str(forecast)
     assert forecast.answer_tokens == 7_200 * 64
     thinking = load_generator("o4-mini@openai").estimate_cost([question("what?")], {})
     assert thinking.answer_tokens == 64 + 500

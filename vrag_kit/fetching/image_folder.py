@@ -62,7 +62,7 @@ def image_folder(to: Path | str) -> Iterator[Path]:
     """
     root = Path(to).expanduser()
     try:
-        with lock_folder(root, "fetching images"):
+        with lock_folder(root):
             yield root
     except OSError as error:
         raise VragError(

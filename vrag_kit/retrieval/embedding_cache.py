@@ -165,7 +165,7 @@ def _embed(
         stored = _read_stored(folder)
         if (mine & (_positions(stored[1], keys) < 0)).any():
             name = f".{part.number}-of-{part.of}.lock"
-            with lock_folder(folder, "embedding", name=name):
+            with lock_folder(folder, name=name):
                 missing = mine & (_positions(_read_stored(folder)[1], keys) < 0)
                 new = int(missing.sum())
                 with progress(None, f"embedding with {encoder.name}", new, "documents") as bar:

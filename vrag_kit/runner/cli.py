@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 app = Typer(
     add_completion=False,
     no_args_is_help=True,
+    help="Research kit for visual retrieval-augmented generation.",
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # lines of a docstring flow together, at any width
 )
@@ -44,25 +44,12 @@ Folder = Annotated[Path, Option(help="the folder; what it holds is not fetched a
 AsJson = Annotated[bool, Option("--json", help="print JSON")]
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"vrag_kit {version('vrag_kit')}")
-        raise Exit
-
-
-@app.callback()
-def research_kit(
-    _: Annotated[bool, Option("--version", callback=_print_version, is_eager=True)] = False,
-) -> None:
-    """Research kit for visual retrieval-augmented generation."""
-
-
 @app.command()
 def run(
     parameters: Parameters,
     only: Only = None,
     jobs: Annotated[int | None, Option(help="notebooks at once; by default by cores")] = None,
-    cluster: Annotated[str, Option(help="a Dask scheduler's address, or local:2")] = "",
+    cluster: Annotated[str, Option(help="a Dask scheduler's address")] = "",
     force: Annotated[bool, Option("--force", help="also run what is unchanged")] = False,
     dry_run: Annotated[
         bool, Option("--dry-run", help="only count the model calls, and list missing inputs")
@@ -362,17 +349,13 @@ def _end(number: int, _: object) -> None:
 def main() -> None:
     """Entry point of `vrag`."""
     signal.signal(signal.SIGTERM, _end)
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _end)  # the terminal was closed; `nohup` ignores that
     try:
         app()
     except (VragError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
-    except SystemExit as ended:
-        if ended.code == 128 + signal.SIGINT:
-            print("interrupted: run the same command again to go on", file=sys.stderr)
-        raise
 
 
 if __name__ == "__main__":

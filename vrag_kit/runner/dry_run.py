@@ -8,7 +8,6 @@ not hide the calls of the next. Outputs go to a temporary folder.
 from __future__ import annotations
 
 import io
-import math
 import re
 import shutil
 import tempfile
@@ -17,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -290,9 +288,9 @@ def _total(report: DryRunReport) -> str:
     forecasts = [model.forecast for model in report.models]
     uncounted = any(each.uncounted for each in forecasts) or report.failed or report.undrawn
     cost = sum(each.cost or 0 for each in forecasts)
-    duration = timedelta(minutes=math.ceil(60 * sum(each.hours for each in forecasts)))
+    hours = sum(each.hours for each in forecasts)
     about = "at least" if uncounted else "about"
-    return f"all models together: {about} {cost:,.2f} US dollars and, one by one, {duration} h"
+    return f"all models together: {about} {cost:,.2f} US dollars and, one by one, {hours:.2f} hours"
 
 
 def _by_finding(findings: Iterable[tuple[str, str]]) -> list[str]:

@@ -77,7 +77,7 @@ def run_notebooks(
     room. Only notebooks whose name contains one of `only` (`select_notebooks`) run, or all.
 
     `jobs` run at once, each on its share of the cores; None: as many as keep the cores busy and fit
-    into memory (`job_limits`). A `cluster` ("local:2", or the address of a Dask scheduler)
+    into memory (`job_limits`). A `cluster` (the address of a Dask scheduler)
     executes `jobs` of them at once, or any number. A notebook is skipped if
     it finished before, and its copy, the notebook, its parameters, the package, the files its
     parameters name, and its figures are unchanged; with `force`, none is. Raises `VragError` before

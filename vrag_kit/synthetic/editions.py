@@ -88,7 +88,7 @@ def generate_once(
             ' data below `if __name__ == "__main__":`.'
         )
     try:
-        with lock_folder(folder, f"generating {benchmark}"):
+        with lock_folder(folder):
             if read_note(folder) != done:
                 _clear(folder, outputs, begun)
                 write_file(folder / NOTE, json.dumps(begun, indent=1))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import NamedTuple
 
 from vrag_kit.generation.generators import CostEstimate, Size, iter_images, prompt_text
@@ -77,8 +76,7 @@ def estimate_endpoint_cost(
         notes.append("no price is known for this model: add `prices` to its entry for a cap")
         uncounted = "calls"
     hours = calls * CALL_SECONDS / concurrency / 3600
-    duration = timedelta(minutes=math.ceil(60 * hours))
-    notes.append(f"about {duration} h if a call takes {CALL_SECONDS} s, {concurrency} at once")
+    notes.append(f"about {hours:.2f} hours if a call takes {CALL_SECONDS} s, {concurrency} at once")
     estimate = CostEstimate(
         calls=calls, images=len(images), tokens=prompt_tokens, answer_tokens=answer_tokens
     )
