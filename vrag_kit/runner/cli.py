@@ -223,13 +223,11 @@ def fetch_images(
     """
     from vrag_kit.fetching import fetch_visual_rag
 
-    _report_fetched(fetch_visual_rag(annotations, archive, to), to)
+    _report_fetched(fetch_visual_rag(annotations, archive, to))
 
 
-def _report_fetched(fetched: FetchReport, folder: Path) -> None:
+def _report_fetched(fetched: FetchReport) -> None:
     print(fetched)
-    if fetched.missing:
-        print(f"{folder / 'missing.txt'} lists all images that are missing, with reasons")
     raise Exit(int(bool(fetched.missing)))
 
 
@@ -281,7 +279,7 @@ def fetch_crag_mm(
     rows = {"single-turn": single, "multi-turn": multi}
     how = {"split": split, "diagnostic": diagnostic, "agent": agent}
     fetched = sources.fetch_crag_mm(rows, to, allow_private=allow_private, **how)
-    _report_fetched(fetched, to / "images")
+    _report_fetched(fetched)
 
 
 @fetch.command("suite")

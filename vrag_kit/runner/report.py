@@ -29,7 +29,6 @@ from vrag_kit.runner.run import is_finished
 _EXPORTER = {
     "template_name": "basic",
     "exclude_input": True,
-    "exclude_input_prompt": True,
     "exclude_output_prompt": True,
     "exclude_anchor_links": True,
 }
