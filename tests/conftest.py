@@ -25,11 +25,11 @@ from PIL import Image
 from xdist.scheduler import LoadFileScheduling
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
-from vrag_kit.config import Workspace
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.synthetic.mrag_bench import generate_mrag_bench, open_mrag_bench
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesPlan, plan_species, species_slots
 from vrag_kit.types import Benchmark, Document
+from vrag_kit.workspace import Workspace
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -17,7 +17,6 @@ from pathlib import Path
 import pandas as pd
 from conversation_data import entry, make_conversations, page
 
-from vrag_kit.config import Workspace
 from vrag_kit.generation import (
     AnswerStore,
     ConversationConfig,
@@ -32,6 +31,7 @@ from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.retrieval import SearchService
 from vrag_kit.retrieval.runs import make_run
 from vrag_kit.types import DocId, Document, Query
+from vrag_kit.workspace import Workspace
 
 LENGTHS = {"a": 4, "b": 2, "c": 3}
 

@@ -13,11 +13,11 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import (
     read_image_index,
     read_web_index,
 )
-from vrag_kit.config import Workspace
 from vrag_kit.papers.crag_mm.chroma import ChromaRow, convert_index
 from vrag_kit.retrieval import SearchService, image_service, load_encoder, text_service
 from vrag_kit.retrieval.services import chunk_documents, document_of_chunk
 from vrag_kit.types import Document, Query
+from vrag_kit.workspace import Workspace
 
 FULL = " ".join(f"word{number}" for number in range(1100))
 PAGES = [

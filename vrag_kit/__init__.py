@@ -3,28 +3,21 @@
 from importlib.metadata import version
 from typing import Any
 
-from vrag_kit.config import Workspace as Workspace
-from vrag_kit.config import check_list
+from vrag_kit.workspace import Workspace as Workspace
 
 __version__ = version("vrag_kit")
 MOST_ROWS = 500
 """Maximum number of rows shown; of a longer table the first and last rows and its size."""
-NUMBERS = ("distractor_ks", "cutoffs", "example_counts", "ks")
-"""Notebook parameters that are lists of numbers."""
 
 
 def load_ipython_extension(shell: Any) -> None:  # Any: IPython's shell has no types
     """Sets up a notebook by `%load_ext vrag_kit`: tables are shown in full, and an edit of the
     package is in force at the next run of a cell (`%autoreload 2`).
-
-    Raises `VragError` if one of the notebook's `NUMBERS` is a single number.
     """
     import pandas as pd
 
     shell.run_line_magic("load_ext", "autoreload")
     shell.run_line_magic("autoreload", "2")
-    for name in NUMBERS:
-        check_list(shell.user_ns.get(name, []), name)
     for option in ("max_colwidth", "max_columns"):
         pd.set_option(f"display.{option}", None)
     for option in ("max_rows", "min_rows"):

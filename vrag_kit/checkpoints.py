@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,11 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vrag_kit.dry_run import current_dry_run
-from vrag_kit.errors import VragError, nearest
-from vrag_kit.files import safe_join
+from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.files import project_path, safe_join, shipped_models
 from vrag_kit.types import JsonView
-from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import shipped_models
 
 if TYPE_CHECKING:
     from torch import nn
@@ -61,10 +58,7 @@ def check_weights(model: nn.Module, owner: str) -> None:
 
     for name, values in model.state_dict().items():
         if values.is_floating_point() and not torch.isfinite(values).all():
-            count = int((~torch.isfinite(values)).sum())
-            raise VragError(
-                f"{owner}: weight {name!r} holds {count} values that are NaN or infinite."
-            )
+            raise VragError(f"{owner}: weight {name!r} holds values that are NaN or infinite.")
 
 
 def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
@@ -72,16 +66,16 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
     relative path starts at the project root; a hub checkpoint is fetched once, and not in a dry
     run.
 
-    Raises `VragError` for a folder that does not exist, for a name that is similar to that of a
-    model shipped with the kit or cannot be fetched, and for the revision of a folder.
+    Raises `VragError` for a folder that does not exist, for a name on the hub without its owner, or
+    that cannot be fetched, and for the revision of a folder.
     """
     folder = project_path(spec)
     if folder.is_dir():
         if revision is not None:
             raise VragError(f"checkpoint {spec!r} is a folder, with no revision {revision!r}.")
         return folder
-    hint = _similar_checkpoint(spec)
-    if (hint and "/" not in spec) or spec.startswith((".", "/", "~")) or spec.count("/") > 1:
+    if spec.count("/") != 1 or spec.startswith((".", "/", "~")):
+        hint = did_you_mean(spec, shipped_models())
         raise VragError(f"checkpoint {spec!r} cannot be loaded: there is no such folder.{hint}")
     from huggingface_hub import snapshot_download
 
@@ -101,22 +95,10 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
         failed = "" if is_dry_run else f", and cannot be fetched ({reason})"
         option = f" --revision {revision}" if revision else ""
         raise VragError(
-            f"checkpoint {spec!r} is not on this machine yet{failed}.{hint} `hf download"
+            f"checkpoint {spec!r} is not on this machine yet{failed}. `hf download"
             f" {spec}{option}` fetches it. Check the name, the network, and for gated models"
             " `hf auth login`; or give a local folder."
         ) from error
-
-
-def _similar_checkpoint(spec: str) -> str:
-    """Return " Did you mean 'x'?" for a shipped model, or a folder next to the one named, whose
-    name is similar; "" without one.
-    """
-    folder = project_path(spec)
-    names = shipped_models() if "/" not in spec else []
-    if folder.parent.is_dir():
-        names += [path.name for path in folder.parent.iterdir() if path.is_dir()]
-    near = nearest(folder.name, names, cutoff=0.75)
-    return f" Did you mean '{spec.removesuffix(folder.name)}{near}'?" if near else ""
 
 
 def check_safetensors(folder: Path, owner: str) -> None:
@@ -152,33 +134,6 @@ def check_safetensors(folder: Path, owner: str) -> None:
             raise VragError(f"{where}: {error}.") from error
 
 
-def check_remote_code(folder: Path, owner: str, *, trusted: bool) -> None:
-    """Raise `VragError` if loading a checkpoint needs its own code, unless that code is trusted."""
-    path = folder / "config.json"
-    stated = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    if "auto_map" not in stated or trusted:
-        return
-    from transformers import CONFIG_MAPPING
-
-    if stated.get("model_type") not in CONFIG_MAPPING:
-        code = ", ".join(sorted(map(str, stated["auto_map"].values())))
-        raise VragError(
-            f"{owner} needs code of its checkpoint ({code}), which is not run unless the option"
-            " `trust_remote_code: true` says that you trust it."
-        )
-
-
-def load_config(folder: Path, owner: str, *, trusted: bool) -> LibraryObject:
-    """Load the transformers configuration in `folder`.
-
-    Raises `VragError`, naming `owner` ("model 'x'"), as `check_remote_code` does.
-    """
-    from transformers import AutoConfig
-
-    check_remote_code(folder, owner, trusted=trusted)
-    return AutoConfig.from_pretrained(folder, trust_remote_code=trusted)
-
-
 def load_model(
     auto: LibraryObject, folder: Path, owner: str, how: Options, *, unused: tuple[str, ...] = ()
 ) -> LibraryObject:
@@ -200,41 +155,22 @@ def load_model(
 
 
 @contextmanager
-def catch_out_of_memory(owner: str, device: str, advice: str) -> Iterator[None]:
-    """Convert an out-of-memory error of a device to a `VragError` that ends with `advice`."""
-    import torch
-
-    try:
-        yield
-    except torch.OutOfMemoryError as error:
-        raise VragError(
-            f"{owner} does not fit into the memory of {device!r} ({str(error).splitlines()[0]})."
-            f" {advice}"
-        ) from error
-
-
-@contextmanager
 def catch_load_errors(owner: str, expected: str) -> Iterator[None]:
-    """Convert any error of loading a checkpoint to one `VragError` with `owner` and what was
-    `expected`. Warnings and progress bars are suppressed.
+    """Convert any error of loading a checkpoint, but a lack of memory, to one `VragError` with
+    `owner` and what was `expected`. Transformers' warnings and progress bars are switched off.
     """
     import torch
-    from transformers.utils import logging as progress
+    from transformers.utils import logging
 
-    noisy = logging.getLogger("transformers")
-    level = noisy.level
-    noisy.setLevel(logging.ERROR)
-    progress.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # transformers' own
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
     try:
         yield
     except (VragError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # safetensors raises its own class for a damaged file
-        words = " ".join(str(error).split())[:300] or type(error).__name__
+        words = " ".join(str(error).split())[:600] or type(error).__name__
         raise VragError(f"{owner} cannot be loaded: {words} Expected {expected}.") from error
-    finally:
-        noisy.setLevel(level)
-        progress.enable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
 
 
 def checkpoint_fingerprint(folders: Sequence[Path], options: Options) -> str:

@@ -29,14 +29,11 @@ from pydantic import (
 )
 
 from vrag_kit.errors import VragError, did_you_mean, short_repr
+from vrag_kit.files import project_path, project_root, shipped_models
 from vrag_kit.types import Json, JsonView
-from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import project_root, shipped_models
 
 _SPEC = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 _KIT = Path(__file__).parent
-_Instance = Any
-"""An object of a custom class; its methods are checked when it is opened."""
 Entry = str | Mapping[str, Any]  # each option has a type of its own, which its reader checks
 """A model as parameters name it: "<name>", or {"model": "<name>", option: value, …}."""
 
@@ -67,46 +64,6 @@ class StrictModel(BaseModel):
     def _null_is_default(cls, value: object, info: ValidationInfo) -> object:
         field = cls.model_fields[str(info.field_name)]
         return field.get_default(call_default_factory=True) if value is None else value
-
-
-class Hardware(StrictModel):
-    """Hardware and batching settings, which are not part of a stored answer's key."""
-
-    device: str = "cpu"
-    """Where local models run: "cpu", "cuda", "cuda:1"."""
-    batch_size: Count = 16
-    """Number of prompts per batch of a local model, or of parallel calls to an endpoint."""
-    retry_failures: bool = False
-    """Whether failed calls are repeated. Empty and truncated answers have not failed; such replies
-    of a judge have.
-    """
-
-
-class Workspace(Hardware):
-    """Where a notebook keeps what it computes, and the hardware that it uses. Relative folders
-    start at the project root. Nothing of it is part of a stored answer's key; device and batch size
-    may change the last bits of a number, and so rarely a word.
-
-    Raises `VragError` for an unknown field, and for a value that does not fit.
-    """
-
-    cache_dir: Path | str = "runs/embeddings"
-    """Embeddings and finished searches."""
-    answers_dir: Path | str = "runs/answers"
-    """The answer store, `answers.sqlite`."""
-    figures_dir: Path | str = "runs/figures-small"
-    """Figures and tables."""
-
-    def __init__(self, **given: Any) -> None:  # Any: as a notebook's parameters have it
-        try:
-            super().__init__(**given)
-        except ValidationError as error:
-            raise _refusal(type(self), given, "Workspace", error) from None
-
-    @property
-    def answers_file(self) -> Path:
-        """The file of the answer store."""
-        return project_path(self.answers_dir) / "answers.sqlite"
 
 
 class Sampling(StrictModel):
@@ -260,7 +217,8 @@ def check_choice(entry: object, words: Collection[str], what: str) -> None:
 class CustomObject:
     """An object of a custom class, its name and its fingerprint."""
 
-    made: _Instance
+    made: Any
+    """The object; its methods are checked when it is opened."""
     name: str
     """Name in tables, file names and colours, from the entry, the object or its class."""
     fingerprint: str
@@ -332,7 +290,7 @@ def load_custom(
     )
 
 
-def _adopt(made: _Instance, what: str, needed: Sequence[str]) -> CustomObject:
+def _adopt(made: Any, what: str, needed: Sequence[str]) -> CustomObject:
     """Check an object that was given itself."""
     if isinstance(made, type):
         name = made.__name__
@@ -348,7 +306,7 @@ def _adopt(made: _Instance, what: str, needed: Sequence[str]) -> CustomObject:
     return CustomObject(made=made, name=check_name(name, owner), fingerprint=fingerprint)
 
 
-def _arguments(made: _Instance) -> dict[str, str]:
+def _arguments(made: Any) -> dict[str, str]:
     """Return an object's constructor arguments that it keeps as attributes (`self.weight` or
     `self._weight`) and that JSON can hold; each is part of its key.
     """
@@ -423,7 +381,7 @@ def add_project_to_path() -> None:
     importlib.invalidate_caches()
 
 
-def _require_methods(made: _Instance, owner: str, needed: Sequence[str]) -> None:
+def _require_methods(made: Any, owner: str, needed: Sequence[str]) -> None:
     """Raise `VragError` unless a class or an object has the methods."""
     kind = getattr(made, "__name__", type(made).__name__)
     for name in needed:

@@ -37,17 +37,11 @@ def short_repr(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """Return the new name of `name` if it is among `known`, else the most similar name. Returns
-    None if none is as similar as `cutoff` (0 to 1).
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" to end a message with, for the new name of `name` if it is among
+    `known`, else for the most similar name; "" if none is similar.
     """
     among = list(known)
     near = [new for new in RENAMED.get(name, []) if new in among]
-    near += get_close_matches(name, among, 1, cutoff)
-    return near[0] if near else None
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" to end a message with; "" if no name is similar."""
-    near = nearest(name, known)
-    return f" Did you mean {near!r}?" if near else ""
+    near += get_close_matches(name, among, 1)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -1,6 +1,7 @@
-"""Atomic file writes, exclusive folder locks, and safe joining of file names.
+"""Paths of the project, atomic file writes, exclusive folder locks, and safe joining of names.
 
-A crash, a full disk or a second writer never leaves half a file. Names from data are joined to
+Relative paths in parameters start at the project root, wherever a notebook's kernel was started. A
+crash, a full disk or a second writer never leaves half a file. Names from data are joined to
 folders by `safe_join` only.
 """
 
@@ -8,14 +9,73 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from vrag_kit.errors import VragError
-from vrag_kit.log import logger
+
+_WEIGHTS = Path(__file__).parent / "synthetic" / "weights"
+
+
+def project_root() -> Path:
+    """Return the nearest folder, from the current one upward, that holds `notebooks` and `params`;
+    else the current folder.
+    """
+    return _project_of(Path.cwd()) or Path.cwd()
+
+
+def _project_of(place: Path) -> Path | None:
+    for folder in (place, *place.parents):
+        if (folder / "notebooks").is_dir() and (folder / "params").is_dir():
+            return folder
+    return None
+
+
+def enter_project(files: Sequence[Path]) -> list[Path]:
+    """Change to the project root, and return the files relative to it. Files may be given relative
+    to the current folder or to the root, which lets commands work in any folder. Outside a project,
+    the root is that of the first file.
+    """
+    root = _project_of(Path.cwd()) or _project_of(files[0].absolute()) or Path.cwd()
+    places = [(file if file.exists() else root / file).absolute() for file in files]
+    os.chdir(root)
+    return [Path(display_path(place)) for place in places]
+
+
+def project_path(name: Path | str) -> Path:
+    """Return the path that a parameter gives, relative to the project root unless absolute or below
+    "~". The name of a model shipped with the kit, such as "field-guide-vlm-few", gives its folder.
+    """
+    there = project_root() / Path(name).expanduser()
+    bundled = _WEIGHTS / name
+    ours = name and "/" not in str(name) and bundled.is_dir() and not there.exists()
+    return bundled if ours else there
+
+
+def shipped_models() -> list[str]:
+    """Return the names of the models shipped with the kit."""
+    return sorted(folder.name for folder in _WEIGHTS.iterdir() if folder.is_dir())
+
+
+def display_path(place: Path) -> str:
+    """Return a path as parameters give it: relative to the project root if it lies below."""
+    absolute = place.absolute()
+    root = project_root()
+    return str(absolute.relative_to(root) if absolute.is_relative_to(root) else place)
+
+
+def portable_path(part: str) -> str:
+    """Return a path for sharing: relative to the project, or the file name alone. Text that is not
+    an absolute path is unchanged.
+    """
+    place = Path(part)
+    if not place.is_absolute():
+        return part
+    told = display_path(place)
+    return place.name if Path(told).is_absolute() else told
 
 
 def escapes_folder(name: str) -> bool:
@@ -69,19 +129,8 @@ def write_file(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 
 @contextmanager
-def lock_folder(folder: Path, work: str, *, name: str = ".lock") -> Iterator[None]:
-    """Create `folder` and lock the file `name` in it; wait while another process holds it.
-
-    A wait is printed: "waiting: another process is {work} in {folder}".
-    """
+def lock_folder(folder: Path, *, name: str = ".lock") -> Iterator[None]:
+    """Create `folder` and lock the file `name` in it; wait while another process holds it."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / name)
-    try:
-        lock.acquire(timeout=0.5)
-    except Timeout:
-        logger.info(f"waiting: another process is {work} in {folder}")
-        lock.acquire()
-    try:
+    with FileLock(folder / name):
         yield
-    finally:
-        lock.release()

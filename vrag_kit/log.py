@@ -13,6 +13,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,18 +35,6 @@ class _PlainHandler(logging.Handler):
         print(record.getMessage(), flush=True)
 
 
-class _NoteHandler(logging.Handler):
-    """Collects notes, each once."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.notes: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if (note := record.getMessage()) not in self.notes:
-            self.notes.append(note)
-
-
 logger = logging.getLogger("vrag_kit")
 logger.propagate = False
 logger.setLevel(logging.DEBUG)
@@ -53,12 +42,13 @@ logger.addHandler(_PlainHandler(logging.INFO))
 
 
 @contextmanager
-def collect_notes() -> Iterator[list[str]]:
-    """Yield a list to which each note of the block is added once."""
-    handler = _NoteHandler()
+def collect_notes() -> Iterator[list[logging.LogRecord]]:
+    """Yield a list to which the notes of the block are added."""
+    handler = BufferingHandler(sys.maxsize)
+    handler.setLevel(logging.WARNING)
     logger.addHandler(handler)
     try:
-        yield handler.notes
+        yield handler.buffer
     finally:
         logger.removeHandler(handler)
 
@@ -100,28 +90,13 @@ def describe_failures(place: Path) -> list[str]:
 
 
 def progress(
-    label: str, total: int, unit: str, *, start: int = 0, items: Iterable[Item] | None = None
+    items: Iterable[Item] | None, label: str, total: int, unit: str, *, start: int = 0
 ) -> tqdm[Item]:
-    """Create a progress bar of `total` units, `start` of them already done; close it at the end. It
-    yields the `items`, each one unit.
+    """Create a progress bar of `total` units, `start` of them already done. It yields the `items`,
+    each one unit; without items, update it, and close it at the end.
 
     It prints to standard output at intervals: a log gets few lines, and none for work that ends
     quickly.
     """
     every = {"mininterval": PAUSE, "delay": PAUSE}
     return tqdm(items, label, total, unit=f" {unit}", initial=start, file=sys.stdout, **every)
-
-
-def track(items: Iterable[Item], label: str, total: int, unit: str) -> Iterator[Item]:
-    """Yield `items`, of which there are `total`, with a progress bar."""
-    yield from progress(label, total, unit, items=items)
-
-
-def format_duration(seconds: float) -> str:
-    """Format seconds as seconds, from ten minutes as minutes, from an hour as hours and minutes."""
-    if seconds < 600:
-        return f"{seconds:,.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    return f"{minutes // 60:,} h {minutes % 60} min"

@@ -18,11 +18,11 @@ from vrag_kit.benchmarks import (
 )
 from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.files import project_path
 from vrag_kit.synthetic.editions import DRAWN, Source
 from vrag_kit.synthetic.editions import synthetic_mark as synthetic_mark
 from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.types import Benchmark
-from vrag_kit.workspace import path as project_path
 
 _ARTICLES = {
     "pages": "articles",

@@ -58,9 +58,6 @@ class LazyMapping(Mapping[str, Value]):
     def __contains__(self, name: object) -> bool:
         return name in self._names
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return LazyMapping, (self._names, self._make)
-
 
 class LazyImage(Protocol):
     """An image that is read only when it is needed."""

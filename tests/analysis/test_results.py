@@ -18,9 +18,9 @@ from vrag_kit.analysis import (
     load_results,
     settings_table,
 )
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.plotting import save_figure
+from vrag_kit.workspace import Workspace
 
 
 def test_what_save_figure_writes_is_what_load_results_reads(tmp_path: Path) -> None:

@@ -26,10 +26,10 @@ from vrag_kit.building.questions import (
     write_template_questions,
 )
 from vrag_kit.building.species import SpeciesFolder
-from vrag_kit.config import Workspace
 from vrag_kit.synthetic.visual_rag.questions import make_question
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import generate_species_traits, stream
+from vrag_kit.workspace import Workspace
 
 BROME = "Bromus catharticus"
 COLOR = f"What color are the anthers of rescuegrass (scientific name: {BROME})?"

@@ -14,7 +14,7 @@ from votes import questions
 
 from vrag_kit.building.species import SpeciesFolder, read_species_folders
 from vrag_kit.building.visibility import coarse_filter, detect_feature
-from vrag_kit.config import Workspace
+from vrag_kit.workspace import Workspace
 
 WEIGHTS = "vrag_kit/synthetic/weights/field-guide-vlm-few"
 

@@ -24,10 +24,10 @@ from vrag_kit.claims import (
 )
 from vrag_kit.claims.prompts import parse_claims, parse_entailment_labels
 from vrag_kit.claims.verdicts import Label
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import UnparsedError
 from vrag_kit.types import Document
+from vrag_kit.workspace import Workspace
 
 E, N = EntailmentLabel.ENTAILMENT, EntailmentLabel.NEUTRAL
 C = EntailmentLabel.CONTRADICTION

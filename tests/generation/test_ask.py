@@ -13,12 +13,12 @@ import pytest
 from strange_server import StrangeServer
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.config import Workspace
 from vrag_kit.generation import ask_models, zero_shot
 from vrag_kit.judging import RuleJudge, add_rouge, judge_answers
 from vrag_kit.papers.visual_rag.answers import detect_abstention
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import Workspace
 
 REPLIES = {
     "the back": "say Answer: black",

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from strange_server import StrangeServer, text_in
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations
 from vrag_kit.papers.crag_mm.conversations import early_stopping
 from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
 from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS
 from vrag_kit.types import Benchmark, Context
+from vrag_kit.workspace import Workspace
 
 PAPER = PROMPT_SETS["paper"]
 OWN = ConversationConfig(prompts=PAPER)

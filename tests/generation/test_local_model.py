@@ -19,10 +19,10 @@ from transformers import LlamaConfig, LlamaForCausalLM, LlavaForConditionalGener
 from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import LocalGenerator, load_generator
 from vrag_kit.types import Message, Prompt
+from vrag_kit.workspace import Workspace
 
 COLORS = {"r": (250, 10, 10), "g": (10, 250, 10), "b": (10, 10, 250), "w": (250, 250, 250)}
 BUDGETS = {"qwen2_5_vl": 6, "internvl": 8}
@@ -332,7 +332,7 @@ def test_code_of_a_checkpoint_does_not_run_unless_told(copied: Copy, tmp_path: P
     mark = f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Config: ...\n"
     (folder / "strange.py").write_text(mark)
     with pytest.raises(VragError, match="trust_remote_code"):
-        load_generator(str(folder))
+        load_generator(str(folder)).prepare()
     assert not (tmp_path / "ran").exists()
 
 

@@ -12,13 +12,13 @@ import pytest
 from conversation_data import contexts_of, make_conversations
 from strange_server import StrangeServer
 
-from vrag_kit.config import Workspace
 from vrag_kit.generation import ask_models
 from vrag_kit.generation.prompts import PARSERS, PromptSet, parse_long, parse_short
 from vrag_kit.judging import is_abstention
 from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS
 from vrag_kit.synthetic.mrag_suite.prompts import LongQuestions, questions_in_parts
 from vrag_kit.types import Benchmark, Query
+from vrag_kit.workspace import Workspace
 
 WHOLE = PROMPT_SETS["paper"]
 SHORT = replace(WHOLE, read=PARSERS["short"])

@@ -9,9 +9,9 @@ import pytest
 from endpoints import connect, question
 from strange_server import StrangeServer, text_in
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, ask_prompts
+from vrag_kit.workspace import Workspace
 
 PROMPTS = [question(f"number {n}?") for n in range(40)]
 pytestmark = pytest.mark.usefixtures("short_pauses")

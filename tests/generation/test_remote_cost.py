@@ -9,7 +9,6 @@ import pytest
 from endpoints import connect, question
 from strange_server import StrangeServer
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
@@ -22,6 +21,7 @@ from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.remote.cost import image_tokens
 from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.papers.visual_rag.judge import PROMPTS
+from vrag_kit.workspace import Workspace
 
 ASKED = [question(f"number {n}?") for n in range(20)]
 pytestmark = pytest.mark.usefixtures("short_pauses")
@@ -89,7 +89,7 @@ def test_a_forecast_tells_hours_by_the_calls_at_once_and_tokens_of_answers() -> 
     model = load_generator({"model": "gpt-4o@openai", "concurrency": 4})
     forecast = model.estimate_cost([question("what?")] * 7_200, {})
     assert forecast.hours == 7_200 * 5 / 4 / 3_600
-    assert "2 h 30 min" in str(forecast)
+    assert "2.50 hours" in str(forecast)
     assert forecast.answer_tokens == 7_200 * 64
     thinking = load_generator("o4-mini@openai").estimate_cost([question("what?")], {})
     assert thinking.answer_tokens == 64 + 500

@@ -35,7 +35,6 @@ from vrag_kit.analysis import (
     save_collection_answers,
 )
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import Status, ask_models, gt_clue, non_clue
 from vrag_kit.judging import RuleJudge, judge_answers, load_judge
@@ -43,6 +42,7 @@ from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
 from vrag_kit.runner.cli import app
 from vrag_kit.types import Benchmark, Context
 from vrag_kit.widgets import flips_page
+from vrag_kit.workspace import Workspace
 
 RIGHT, WRONG = "Answer: black", "Answer: <b>red</b>"
 ANSWERS = {

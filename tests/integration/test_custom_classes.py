@@ -20,7 +20,6 @@ from vrag_kit.claims import (
     load_checker,
     load_extractor,
 )
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, load_generator, zero_shot
@@ -28,6 +27,7 @@ from vrag_kit.judging import load_judge
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import evaluate, load_encoder, make_run, search_all
 from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.workspace import Workspace
 
 LETTERS = """
 import numpy as np

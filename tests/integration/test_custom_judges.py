@@ -17,10 +17,10 @@ from model_stub import ModelStub
 from own_project import Write, shown
 from readme_pages import README
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import SHARES, Rubric, Scale, judge_answers, load_judge, scale_of
 from vrag_kit.types import Query
+from vrag_kit.workspace import Workspace
 
 ONE = factories.benchmark(
     [Query(query_id="q0", text="Which colour?", answers=("red", "crimson"), group="g")]

@@ -11,7 +11,6 @@ import pytest
 from factories import benchmark
 from model_stub import ModelStub
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, render
 from vrag_kit.generation.prompts import PromptSet
@@ -19,6 +18,7 @@ from vrag_kit.papers import mrag_bench
 from vrag_kit.papers.crag_mm.parameters import load_prompts
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Context, Document, Query
+from vrag_kit.workspace import Workspace
 
 QUERY = Query(query_id="q", text="Which colour?")
 ONE_TEXT = benchmark([QUERY], [Document(doc_id="d", text="red")])

@@ -16,12 +16,12 @@ from conftest import ROOT
 from factories import judged_arms
 
 from vrag_kit.analysis import mean_scores, to_percent
-from vrag_kit.config import Workspace
 from vrag_kit.papers.statements import DataSource, show_statements
 from vrag_kit.papers.visual_rag.statements import save_checks
 from vrag_kit.plotting import style_table
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import choices_page, labels_table
+from vrag_kit.workspace import Workspace
 
 HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(2)) | *a* `b` ~~c~~ \\ &lt;"
 EACH = [HOSTILE, "![x](http://example.org/x.png)<script>alert(3)</script>", "a\n\n# b _a_"]

@@ -19,13 +19,13 @@ from toy_paper.loader import load_talks
 from toy_paper.scorer import ChoiceJudge, read_letter
 
 from vrag_kit.analysis import mean_scores, to_percent
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, read_prompts, top_k, zero_shot
 from vrag_kit.judging import judge_answers
 from vrag_kit.plotting import point_plot
 from vrag_kit.retrieval import search_all
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import Workspace
 
 TOY = ROOT / "tests" / "toy_paper"
 PROMPTS = replace(read_prompts(TOY / "prompts.yaml"), read=read_letter)

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from conftest import WEIGHTS
 
-from vrag_kit.config import Workspace
 from vrag_kit.generation import ask_models, gt_clue, one_in_k, zero_shot
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import Workspace
 
 MODEL = WEIGHTS / "field-guide-vlm-few"
 

@@ -16,7 +16,6 @@ from factories import read_data
 from strange_server import StrangeServer, text_in
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore
 from vrag_kit.judging import (
@@ -30,6 +29,7 @@ from vrag_kit.judging import (
 )
 from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE, RUBRIC, read_verdict
 from vrag_kit.types import Benchmark, Query
+from vrag_kit.workspace import Workspace
 
 
 def judge_at(server: StrangeServer, folder: Path, samples: int = 1, **options: object) -> Judge:

@@ -33,7 +33,7 @@ def test_a_local_folder_is_found_and_has_no_revisions(folder: Path) -> None:
     refused(partial(find_checkpoint, str(folder), revision="refs/pr/3"), "no revision 'refs/pr/3'")
 
 
-@pytest.mark.parametrize("spec", ["{parent}/mnie", "checkpoints/of/mine", "./mine"])
+@pytest.mark.parametrize("spec", ["{parent}/mnie", "checkpoints/of/mine", "./mine", "mine"])
 def test_a_mistyped_folder_is_never_looked_for_on_the_hub(
     folder: Path, spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -43,16 +43,11 @@ def test_a_mistyped_folder_is_never_looked_for_on_the_hub(
     refused(partial(find_checkpoint, spec.format(parent=folder.parent)), "there is no such folder")
 
 
-def test_without_network_a_name_is_refused_with_the_nearest_folder(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_network_a_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_network(*_: Any, **__: Any) -> str:
         raise LocalEntryNotFoundError("Name or service not known\nmore words")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", no_network)
-    monkeypatch.chdir(folder.parents[1])
-    refused(partial(find_checkpoint, "checkpoints/mnie"), "'checkpoints/mine'?", "Name or service")
-    refused(partial(find_checkpoint, "./checkpoints/mnie"), "no such", "'./checkpoints/mine'")
     for name in ("someone/not-there", "a b/c"):
         refused(partial(find_checkpoint, name), f"'{name}' is not on this machine", "local folder.")
     unknown = partial(find_checkpoint, "checkpoints/something-else")

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from vrag_kit.config import Decoding, Workspace, decoding_of
+from vrag_kit.config import Decoding, decoding_of
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
+from vrag_kit.workspace import Workspace
 
 URL = "m@http://localhost:1/v1"
 GREEDY = {"temperature": 0}

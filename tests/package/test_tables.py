@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from types import SimpleNamespace
-from typing import Any
 
-import pandas as pd
 import pytest
-from strip_notebooks import PATHS
-
-from vrag_kit import load_ipython_extension
-from vrag_kit.errors import VragError
-from vrag_kit.runner.params import declared_parameters
 
 BOUNDS = "43.2 [29.8, 56.6] (1 failed; 40.1 if all of those were wrong, 46.3 if all were right)"
 SHELL = f"""
@@ -39,22 +31,3 @@ def test_a_notebook_shows_texts_columns_and_rows_whole_and_says_how_long_a_table
         [sys.executable, "-c", SHELL], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     assert told[-4:] == ["4000 4000", "100", "False", "True"]
-
-
-def shell(names: dict[str, Any]) -> SimpleNamespace:
-    """IPython's shell, as far as the extension uses it."""
-    return SimpleNamespace(user_ns=names, run_line_magic=lambda *_: None)
-
-
-def test_a_number_where_a_notebook_has_a_list_is_named_before_it_works(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """As in `ks = 5`, typed into the cell of parameters."""
-    monkeypatch.setattr(pd, "set_option", lambda *_: None)
-    for path in PATHS:
-        known = declared_parameters(path)
-        load_ipython_extension(shell(known))
-        lists = {name: value for name, value in known.items() if isinstance(value, list)}
-        for name in [name for name, value in lists.items() if any(type(x) is int for x in value)]:
-            with pytest.raises(VragError, match=rf"{name} is 5; expected a list"):
-                load_ipython_extension(shell({**known, name: 5}))

@@ -13,7 +13,6 @@ import pytest
 from claim_sheets import sheet
 
 from vrag_kit.claims import ClaimVerdicts
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.conversations import early_stopping_rule
 from vrag_kit.papers.cross_benchmark import (
@@ -30,6 +29,7 @@ from vrag_kit.synthetic.mrag_suite import (
     open_suite,
 )
 from vrag_kit.types import Benchmark, Query
+from vrag_kit.workspace import Workspace
 
 RIGHT, WRONG, ABSTAINS = ("red", 1.0, 0.0), ("blue", 0.0, 0.0), ("I don't know", 0.0, 1.0)
 DECODING = {"temperature": 0, "max_new_tokens": 16}

@@ -9,9 +9,9 @@ import pytest
 from conftest import ROOT
 from figure_rules import broken_rules
 
-from vrag_kit.config import Workspace
 from vrag_kit.papers.statements import load_statement_checks, statements_figure
 from vrag_kit.plotting import save_figure
+from vrag_kit.workspace import Workspace
 
 NAMES = {"visual_rag": "Visual-RAG", "mrag_bench": "MRAG-Bench", "crag_mm": "CRAG-MM"}
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from vrag_kit.config import Workspace
 from vrag_kit.plotting import (
     confusion_plot,
     forest_plot,
@@ -26,6 +25,7 @@ from vrag_kit.plotting import (
     save_figure,
 )
 from vrag_kit.plotting.style import MODEL, OUTCOME, PAGE, SETTING
+from vrag_kit.workspace import Workspace
 
 # Machado et al. (2009), deuteranopia; Ottosson (2020), OKLab.
 DEUTERANOPIA = np.array(

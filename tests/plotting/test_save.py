@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from vrag_kit.config import Workspace
 from vrag_kit.plotting import model_colors, save_figure
+from vrag_kit.workspace import Workspace
 
 NUMBERS = pd.DataFrame(
     {"n": [5], "k": [1], "retriever": ["r"], "unit": ["percent"], "value": [0.123456789]}

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis import load_results
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.plotting import save_figure, save_table, to_latex
+from vrag_kit.workspace import Workspace
 
 SHOWN = pd.DataFrame(
     {

@@ -15,9 +15,9 @@ import tiny_retrievers as tiny
 from retrieval_data import refused
 from tiny_retrievers import entry
 
-from vrag_kit.config import Workspace
 from vrag_kit.retrieval import search_one
 from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.workspace import Workspace
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -305,11 +306,12 @@ work(place)
     assert holder.stdout is not None
     while "holding" not in holder.stdout.readline():
         pass
-    waiting = [start(place) for _ in range(2)]
+    waiting = [start(place, 'print("waiting", flush=True)\nwork(place)\n') for _ in range(2)]
     for each in waiting:
         assert each.stdout is not None
-        while "waiting: another process is embedding" not in each.stdout.readline():
+        while "waiting" not in each.stdout.readline():
             pass
+    time.sleep(1)
     holder.kill()
     holder.wait()
     assert [status(each) for each in waiting] == [0, 0]

@@ -22,7 +22,6 @@ from PIL import Image
 from retrieval_data import refused
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.config import Workspace
 from vrag_kit.retrieval import make_run, reciprocal_rank_fusion
 from vrag_kit.retrieval.hybrid import (
     BM25,
@@ -34,6 +33,7 @@ from vrag_kit.retrieval.hybrid import (
     tfidf_run,
 )
 from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.workspace import Workspace
 
 CLIP = str(WEIGHTS / "field-guide-clip-32")
 

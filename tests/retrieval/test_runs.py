@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from retrieval_data import refused
 from typer.testing import CliRunner
 
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
 from vrag_kit.retrieval import (
     make_run,
@@ -30,6 +29,7 @@ from vrag_kit.retrieval import (
 )
 from vrag_kit.runner.cli import app
 from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.workspace import Workspace
 
 Scores = dict[str, dict[str, float]]
 TEXT = """q1 Q0 a 1 0.9 t

@@ -14,7 +14,7 @@ from own_project import notebook
 from strip_notebooks import PATHS
 
 from vrag_kit.checkpoints import shipped_models
-from vrag_kit.errors import RENAMED, VragError, did_you_mean, nearest
+from vrag_kit.errors import RENAMED, VragError, did_you_mean
 from vrag_kit.generation.conversation import HISTORIES
 from vrag_kit.papers.crag_mm.parameters import rewriting_prompts
 from vrag_kit.papers.crag_mm.search import NOT_REWRITTEN
@@ -128,8 +128,9 @@ def test_an_old_name_leads_to_one_in_use() -> None:
             used |= {name, *(default if isinstance(default, dict) else ())}
     assert {name for names in RENAMED.values() for name in names} - used == set()
     assert [old for old, names in RENAMED.items() if old in names] == []
-    assert nearest("company_ks", ["companies", "distractor_ks"]) == "distractor_ks"
-    assert nearest("company_ks", ["companies"]) == "companies"
+    known = ["companies", "distractor_ks"]
+    assert did_you_mean("company_ks", known) == " Did you mean 'distractor_ks'?"
+    assert did_you_mean("company_ks", known[:1]) == " Did you mean 'companies'?"
     assert did_you_mean("margin", ["ks", "region_margin"]) == " Did you mean 'region_margin'?"
     assert did_you_mean("x", ["ks"]) == ""
 

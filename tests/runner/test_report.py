@@ -15,10 +15,10 @@ from commands import said, vrag
 from factories import judged_arms
 from own_project import notebook
 
-from vrag_kit.config import Workspace
 from vrag_kit.papers.statements import DataSource
 from vrag_kit.papers.visual_rag.statements import STATEMENTS, save_checks
 from vrag_kit.runner.report import write_report
+from vrag_kit.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 P = Path("params/guide/p.yaml")

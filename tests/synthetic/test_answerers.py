@@ -14,7 +14,6 @@ from worded import worded
 from vrag_kit.analysis import paired_differences, per_query
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
-from vrag_kit.config import Workspace
 from vrag_kit.generation import (
     LocalGenerator,
     ask_models,
@@ -33,6 +32,7 @@ from vrag_kit.synthetic.world.organisms import KINDS, hidden_parts
 from vrag_kit.synthetic.world.photographs import draw_photograph, numbered_species, plan_clue_photo
 from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.types import Benchmark, Context, Prompt, Query
+from vrag_kit.workspace import Workspace
 
 ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many")]
 

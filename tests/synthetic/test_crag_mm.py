@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.papers import crag_mm as paper
@@ -23,6 +22,7 @@ from vrag_kit.synthetic.crag_mm.edition import (
     plan_edition,
 )
 from vrag_kit.types import Benchmark, Document
+from vrag_kit.workspace import Workspace
 
 SMALL = "field-guide-crag-mm-small"
 

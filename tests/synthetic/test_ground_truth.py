@@ -11,7 +11,6 @@ from vrag_kit.claims.verdicts import (
     EntailmentLabel,
     EntailmentRequest,
 )
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
 from vrag_kit.synthetic.mrag_suite import (
@@ -27,6 +26,7 @@ from vrag_kit.synthetic.mrag_suite.ground_truth import (
     VisualClaimChecker,
 )
 from vrag_kit.types import Document, Query
+from vrag_kit.workspace import Workspace
 
 SMALL = "field-guide-mrag-suite-small"
 QUESTION = (

@@ -15,7 +15,6 @@ from scipy import stats
 from vrag_kit.analysis import paired_differences, per_query
 from vrag_kit.benchmarks import load_mrag_bench, load_mrag_texts
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
-from vrag_kit.config import Workspace
 from vrag_kit.generation import ConversationConfig, ask_conversations, ask_models
 from vrag_kit.judging import TruthfulnessRuleJudge, judge_answers
 from vrag_kit.papers.crag_mm.parameters import load_prompts
@@ -34,6 +33,7 @@ from vrag_kit.retrieval import image_service, text_service
 from vrag_kit.synthetic.crag_mm import open_single_turn
 from vrag_kit.synthetic.mrag_bench.passages import TEXTS
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 MODEL = str(WEIGHTS / "field-guide-vlm-conversation")

@@ -20,12 +20,12 @@ from typing import Any
 
 import yaml
 
+from vrag_kit.files import project_root
 from vrag_kit.generation.generators import CostEstimate
 from vrag_kit.papers.mrag_suite.datasets import DATASETS
 from vrag_kit.runner.dry_run import dry_run_notebooks
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
-from vrag_kit.workspace import project_root
 
 from . import paper_data
 

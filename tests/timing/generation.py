@@ -21,7 +21,6 @@ import torch
 from tests.processor_inputs import prepared
 from tests.timing import seconds
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.config import Workspace
 from vrag_kit.generation import (
     AnswerStore,
     ConversationConfig,
@@ -38,6 +37,7 @@ from vrag_kit.generation.local.vision_cache import VisionCache
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Benchmark, Context
+from vrag_kit.workspace import Workspace
 
 MODEL = "vrag_kit/synthetic/weights/field-guide-vlm-many"
 BATCH = 32

@@ -22,8 +22,7 @@ import numpy as np
 import torch
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.config import Workspace
-from vrag_kit.files import write_file
+from vrag_kit.files import project_path, write_file
 from vrag_kit.generation import (
     AnswerStore,
     ConversationConfig,
@@ -35,7 +34,7 @@ from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import embed_documents, embedding_cache, load_encoder
 from vrag_kit.types import Document, Prompt
-from vrag_kit.workspace import path
+from vrag_kit.workspace import Workspace
 
 SINGLE = ConversationConfig(prompts=PROMPTS)
 
@@ -54,7 +53,7 @@ if not _GUIDE.exists():  # a forked process may not draw
     raise SystemExit(f"first: vrag data generate field-guide-small {_GUIDE}")
 BENCHMARK = load_visual_rag(_GUIDE / "annotations.jsonl", _GUIDE / "images")
 _PLACES = {doc_id: place for place, doc_id in enumerate(BENCHMARK.corpus)}
-ENCODER = load_encoder(str(path("field-guide-clip-32")))
+ENCODER = load_encoder(str(project_path("field-guide-clip-32")))
 MODEL = load_generator("field-guide-vlm-few", decoding={"temperature": 0, "max_new_tokens": 8})
 MODEL.prepare()
 

@@ -11,7 +11,6 @@ import pytest
 from markupsafe import escape
 from model_stub import ModelStub
 
-from vrag_kit.config import Workspace
 from vrag_kit.generation import (
     ask_models,
     build_prompt,
@@ -22,6 +21,7 @@ from vrag_kit.papers.visual_rag.answers import error_cases
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import answers_page, browse_answers
+from vrag_kit.workspace import Workspace
 
 Cases = tuple[Benchmark, pd.DataFrame]
 

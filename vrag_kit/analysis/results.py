@@ -13,16 +13,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import display_path, project_path, write_file
 from vrag_kit.generation import stored_field
 from vrag_kit.generation.ask import SERVED
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, Json, require_columns
-from vrag_kit.workspace import display_path
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 RESULT_COLUMNS = (
     *("model", "retriever", "judge", "setting", "baseline", "k", "m", "draw", "metric"),

@@ -17,9 +17,9 @@ import pandas as pd
 from vrag_kit.benchmarks.sources import read_csv_rows
 from vrag_kit.config import check_list
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_path
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.types import Benchmark
-from vrag_kit.workspace import path as project_path
 
 IN_TRAINING, NOT_IN_TRAINING = "in training data", "not in training data"
 KNOWN, UNKNOWN = "correct without an image", "incorrect without an image"

@@ -64,7 +64,7 @@ def cached_rows(
         names = set(chain.from_iterable(row[0] for row in rows))
         if all((store / name).is_file() for name in names):
             return rows
-    with lock_folder(store, f"reading {what}"):
+    with lock_folder(store):
         rows = read()
         os.sync()  # once for thousands of images: each alone takes 10 ms
         write_file(note, json.dumps(rows, ensure_ascii=False))

@@ -20,10 +20,9 @@ from pydantic import TypeAdapter
 from vrag_kit.benchmarks import articles as article_code
 from vrag_kit.benchmarks.articles import CHUNK_TOKENS, Article, chunk_article, read_articles
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
-from vrag_kit.log import track
+from vrag_kit.files import project_path, write_file
+from vrag_kit.log import progress
 from vrag_kit.types import Benchmark, Document
-from vrag_kit.workspace import path as project_path
 
 ROUNDS = ("scientific name", "common name", "mention")
 """The ways in which a page is matched, best first."""
@@ -104,7 +103,7 @@ def load_species_pages(
     cached = project_path(cache_dir) / f"pages-{_key(source, species)}.json"
     if not cached.is_file():
         total, articles = read_articles(source)
-        pages = match_pages(species, track(articles, "reading articles", total, "articles"))
+        pages = match_pages(species, progress(articles, "reading articles", total, "articles"))
         write_file(cached, _PAGES.dump_json(pages))
     return _PAGES.validate_json(cached.read_bytes())
 

@@ -20,10 +20,9 @@ from vrag_kit.building.assignments import PAGE, Assignment, make_assignments
 from vrag_kit.building.decisions import Dispute
 from vrag_kit.building.species import SpeciesFolder
 from vrag_kit.errors import VragError
-from vrag_kit.files import safe_join
+from vrag_kit.files import display_path, safe_join
 from vrag_kit.types import Json, JsonView
 from vrag_kit.widgets.html import SIDE, Page, card_html, image_html, page_html, to_jpeg
-from vrag_kit.workspace import display_path
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget

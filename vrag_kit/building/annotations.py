@@ -18,9 +18,8 @@ from vrag_kit.benchmarks.rows import InsidePath, Problems, Row, validate
 from vrag_kit.benchmarks.sources import parse_object, read_lines
 from vrag_kit.building.species import SpeciesFolder
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.files import write_file
+from vrag_kit.files import project_path, write_file
 from vrag_kit.log import logger
-from vrag_kit.workspace import path as project_path
 
 FORMAT = "vrag_kit annotations, version 2"
 IDENTITY = ("question_id", "species", "folder", "question", "feature")

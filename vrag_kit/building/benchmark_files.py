@@ -15,10 +15,8 @@ import yaml
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.building.decisions import Decision
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import display_path, project_path, write_file
 from vrag_kit.types import Benchmark, Json, JsonView
-from vrag_kit.workspace import display_path
-from vrag_kit.workspace import path as project_path
 
 _MODELS: JsonView = {
     "models": ["field-guide-vlm-few", "field-guide-vlm-many"],

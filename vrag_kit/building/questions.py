@@ -16,15 +16,15 @@ from vrag_kit.benchmarks.datasets.visual_rag import make_query_id
 from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.benchmarks.sources import read_csv_rows, write_csv_rows
 from vrag_kit.building.species import SpeciesFolder, description_text
-from vrag_kit.config import Entry, Workspace, check_choice
+from vrag_kit.config import Entry, check_choice
 from vrag_kit.errors import VragError, did_you_mean, short_repr
+from vrag_kit.files import display_path, project_path
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
 from vrag_kit.types import Answer, Json, Message, Prompt
-from vrag_kit.workspace import display_path
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 _COLUMNS = "question_id species common folder question explanation feature writer dropped"
 CANDIDATE_COLUMNS = _COLUMNS.split()

@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.building.species import SpeciesFolder, folder_of
-from vrag_kit.config import GREEDY, Entry, Workspace
+from vrag_kit.config import GREEDY, Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator, render
 from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.log import logger
 from vrag_kit.types import Answer, Document, Failure, Message, Prompt, Query, Status
+from vrag_kit.workspace import Workspace
 
 _COLUMNS = ["question_id", "doc_id", "visible", "status", "detail", "answer_id"]
 MOST_CLUES = 0.25

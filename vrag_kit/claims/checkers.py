@@ -18,12 +18,13 @@ from vrag_kit.claims.verdicts import (
     EntailmentRequest,
     Label,
 )
-from vrag_kit.config import GREEDY, Entry, Workspace, check_choice, custom_spec
+from vrag_kit.config import GREEDY, Entry, check_choice, custom_spec
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_path
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.judging.llm_judge import ParsedReply, StructuredAsker
 from vrag_kit.types import Failure
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 MAX_CLAIMS = 5
 """Maximum number of claims per call, as in RAGChecker."""

@@ -19,9 +19,9 @@ from vrag_kit.claims.verdicts import (
     EntailmentLabel,
 )
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_path
 from vrag_kit.log import logger
 from vrag_kit.types import require_columns
-from vrag_kit.workspace import path as project_path
 
 _ANSWER = "answer: "
 _COLUMNS = ["query_id", "claim", "item", "label", "annotator"]

@@ -148,7 +148,8 @@ def _of_archive(archive: Archive, page: str) -> Iterator[Member]:
             f" archive from {page} in a browser, and give the file."
         )
     members = _of_zip(file) if head.startswith(b"PK") else _of_tar(file)
-    with progress(f"reading {Path(archive.name).name}", archive.version["size"] // MB, "MB") as bar:
+    label, total = f"reading {Path(archive.name).name}", archive.version["size"] // MB
+    with progress(None, label, total, "MB") as bar:
         for member in members:
             bar.update(max(0, file.tell() // MB - bar.n))
             yield member

@@ -24,7 +24,7 @@ from vrag_kit.fetching.image_folder import (
     write_atomically,
     write_missing,
 )
-from vrag_kit.log import track
+from vrag_kit.log import progress
 
 PAUSES: tuple[float, ...] = (1, 5, 20)
 """Seconds before each retry of a URL."""
@@ -57,7 +57,7 @@ def download_images(
     with image_folder(to) as root, new_client(agent, check) as client:
         good = good_images(root, urls.keys())
         names = sorted(urls.keys() - good)
-        for name in track(names, "fetching", len(names), "images"):
+        for name in progress(names, "fetching", len(names), "images"):
             url = urls[name]
             if failures >= MAX_FAILURES:
                 missing[name] = f"{url}: not tried, as {failures} before it failed. Run it again."

@@ -106,6 +106,7 @@ def _extract(archive: Archive, root: Path, note: ResumeNote) -> None:
     total = len(note.wanted)
     members = closing(read_members(archive.file, note.point, save))
     bar = progress(
+        None,
         f"reading {Path(archive.name).name}",
         archive.version["size"] // MB,
         "MB",

@@ -13,7 +13,7 @@ from pathlib import Path
 from vrag_kit.benchmarks.images import ImageFile, damage
 from vrag_kit.errors import VragError
 from vrag_kit.files import escapes_folder, lock_folder, write_file
-from vrag_kit.log import track
+from vrag_kit.log import progress
 
 LARGEST_IMAGE = 200_000_000
 """Maximum bytes of an image; a larger one is refused."""
@@ -62,7 +62,7 @@ def image_folder(to: Path | str) -> Iterator[Path]:
     """
     root = Path(to).expanduser()
     try:
-        with lock_folder(root, "fetching images"):
+        with lock_folder(root):
             yield root
     except OSError as error:
         raise VragError(
@@ -78,7 +78,7 @@ def good_images(root: Path, wanted: Collection[str]) -> set[str]:
     names = sorted(name for name in wanted if (root / name).is_file())
     images = (ImageFile(root / name) for name in names)
     with ThreadPoolExecutor(4) as pool:
-        faults = track(pool.map(damage, images), "opening existing images", len(names), "images")
+        faults = progress(pool.map(damage, images), "opening existing images", len(names), "images")
         return {name for name, fault in zip(names, faults, strict=True) if not fault}
 
 

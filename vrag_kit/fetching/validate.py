@@ -31,7 +31,7 @@ from vrag_kit.benchmarks.rows import Kind, Problems
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.image_folder import printable
 from vrag_kit.files import write_file
-from vrag_kit.log import logger, track
+from vrag_kit.log import logger, progress
 from vrag_kit.types import Benchmark, LazyImage
 
 MOST_ROWS = 50
@@ -204,7 +204,7 @@ def _images(benchmark: Benchmark, missing: Collection[str]) -> Iterator[tuple[st
             location = str(query.metadata.get("where", query.query_id))
             yield location, Path(query.image.where).name, query.image
     total = len(benchmark.corpus)
-    for doc_id, document in track(benchmark.corpus.items(), benchmark.name, total, "documents"):
+    for doc_id, document in progress(benchmark.corpus.items(), benchmark.name, total, "documents"):
         image = document.image
         if image is not None and image.where not in seen and doc_id not in missing:
             yield f"document {doc_id}", doc_id, image

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Event
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation.batching import QueryPrompt, make_batches
 from vrag_kit.generation.generators import Generator, Reply, iter_images
@@ -19,6 +18,7 @@ from vrag_kit.generation.store import AnswerStore
 from vrag_kit.generation.store_layout import ImageInfo, answer_ids, serialize_prompt
 from vrag_kit.log import logger, progress, record_calls
 from vrag_kit.types import Answer, Failure, Prompt, Status
+from vrag_kit.workspace import Workspace
 
 SERVED = "served"
 """Field of an answer: the model name that the endpoint reports."""
@@ -145,7 +145,7 @@ class _Asker:
         batches = list(make_batches(self.todo, size, generator))
         new = 0
         with self.store.renew_leases():
-            with progress(task.of(generator), len(self.todo), "prompts") as bar:
+            with progress(None, task.of(generator), len(self.todo), "prompts") as bar:
                 counts = _at_once(self._ask, batches, generator.concurrency)
                 for batch, count in zip(batches, counts, strict=True):
                     new += count

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
 
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.files import project_path
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import Generator
 from vrag_kit.generation.prompts import ParsedFields, PromptSet
@@ -38,7 +38,7 @@ from vrag_kit.types import (
     Status,
     Turn,
 )
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.config import Entry, Workspace, check_list, decoding_of
+from vrag_kit.config import Entry, check_list, decoding_of
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import (
     ANSWER_COLUMNS,
@@ -22,6 +22,7 @@ from vrag_kit.generation.rendering import render
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, Context, Json, Prompt, Turn
+from vrag_kit.workspace import Workspace
 
 
 def build_prompt(

@@ -16,7 +16,6 @@ from vrag_kit.config import (
     CustomObject,
     Entry,
     Sampling,
-    Workspace,
     catch_custom_errors,
     decoding_of,
     load_custom,
@@ -25,6 +24,7 @@ from vrag_kit.config import (
 )
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError, short_repr
+from vrag_kit.files import project_path
 from vrag_kit.generation.local.loading import LocalOptions
 from vrag_kit.generation.remote.providers import (
     EndpointOptions,
@@ -33,7 +33,7 @@ from vrag_kit.generation.remote.providers import (
 )
 from vrag_kit.generation.remote.secrets import refuse_password
 from vrag_kit.types import PLACEHOLDER, Failure, Json, JsonView, LazyImage, Prompt, Status
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 Size = tuple[int, int]
 """(width, height) of an upright image, in pixels."""

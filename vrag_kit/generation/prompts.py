@@ -23,9 +23,9 @@ from typing import Any
 import yaml
 
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_path
 from vrag_kit.generation.rendering import Template, Values
 from vrag_kit.types import Context
-from vrag_kit.workspace import path as project_path
 
 ParsedFields = Mapping[str, str | bool]
 Parser = Callable[[str], ParsedFields]

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vrag_kit.config import GREEDY, Entry, Workspace
+from vrag_kit.config import GREEDY, Entry
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import Generator, load_generator
 from vrag_kit.generation.prompts import ParsedFields, PromptSet
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.types import Failure, Prompt
+from vrag_kit.workspace import Workspace
 
 REWRITTEN = "rewritten"
 NO_ENTITY = "no_entity"

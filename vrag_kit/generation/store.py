@@ -31,7 +31,6 @@ import pandas as pd
 import psutil
 
 from vrag_kit.benchmarks.images import pixel_hash
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run, is_scratch_path
 from vrag_kit.errors import VragError
 from vrag_kit.generation.store_layout import (
@@ -43,8 +42,9 @@ from vrag_kit.generation.store_layout import (
     create_tables,
     prompt_id,
 )
-from vrag_kit.log import track
+from vrag_kit.log import progress
 from vrag_kit.types import Answer, Failure, Json, LazyImage, Status
+from vrag_kit.workspace import Workspace
 
 _ANSWER = "answer_id, status, detail, sample, raw, fields, sent, tokens"
 _SPEND = (
@@ -134,7 +134,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
         new = [image for where, image in unique.items() if where not in infos]
         starts = range(0, len(new), _PER_WRITE)
         with ThreadPoolExecutor() as pool:
-            for start in track(starts, "reading images", len(starts), "batches of images"):
+            for start in progress(starts, "reading images", len(starts), "batches of images"):
                 part = new[start : start + _PER_WRITE]
                 found = list(zip(part, pool.map(_image_info, part), strict=True))
                 values = [(each.where, each.stamp, info.pixels, *info.size) for each, info in found]

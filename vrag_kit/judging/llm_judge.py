@@ -10,7 +10,6 @@ from typing import Generic, TypeVar
 
 import pandas as pd
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import SetupError, VragError, short_repr
 from vrag_kit.generation.ask import Task, Watch, ask_prompts
 from vrag_kit.generation.generators import Generator
@@ -29,6 +28,7 @@ from vrag_kit.types import (
     Query,
     Status,
 )
+from vrag_kit.workspace import Workspace
 
 T = TypeVar("T")
 _ENOUGH = 20

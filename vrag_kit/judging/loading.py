@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import cast
 
-from vrag_kit.config import Entry, Workspace, check_choice, custom_spec, read_entry
+from vrag_kit.config import Entry, check_choice, custom_spec, read_entry
 from vrag_kit.errors import VragError, did_you_mean, short_repr
+from vrag_kit.files import project_path
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.judging.answer_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.judging.judge import CustomJudge, CustomJudgeAdapter, Judge, load_custom_judge
@@ -18,7 +19,7 @@ from vrag_kit.judging.rubric import FIELDS, Rubric, rubric_from_text
 from vrag_kit.judging.rule_judge import RuleJudge
 from vrag_kit.judging.scale import TRUTH
 from vrag_kit.judging.truthfulness import TruthfulnessRuleJudge
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 MOST_TOKENS = 256
 """Maximum length of a verdict, in tokens."""

@@ -21,13 +21,12 @@ from pandas.io.formats.style import Styler
 from vrag_kit.analysis.comparisons import holm_by_family
 from vrag_kit.analysis.report_tables import ci_cells, format_ci, format_p, report_table
 from vrag_kit.analysis.strata import ALL
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import project_path, write_file
 from vrag_kit.plotting import forest_plot
 from vrag_kit.plotting.save_table import style_table
 from vrag_kit.types import Benchmark
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 SUPPORTED = "supported"
 CONTRADICTED = "contradicted"

@@ -18,15 +18,13 @@ from matplotlib.text import Text
 
 from vrag_kit.analysis.means import BOUNDS
 from vrag_kit.analysis.results import RESULT_COLUMNS
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run
-from vrag_kit.files import write_file
+from vrag_kit.files import display_path, project_path, write_file
 from vrag_kit.log import logger
 from vrag_kit.plotting.save_table import latex_text, plain_cells
 from vrag_kit.plotting.style import GREY, SMALL
 from vrag_kit.retrieval.runs import NAME
-from vrag_kit.workspace import display_path
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 _CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">\s*(.*?)\s*</clipPath>', re.DOTALL)
 _PLACE = re.compile(r"(?<![\d.])[1-9]\d*\.\d{5,6}(?!\d)")

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from vrag_kit.analysis.results import TABLE
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run
-from vrag_kit.files import write_file
+from vrag_kit.files import display_path as from_project
+from vrag_kit.files import portable_path, project_path, write_file
 from vrag_kit.log import logger
-from vrag_kit.workspace import display_path as from_project
-from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import portable_path
+from vrag_kit.workspace import Workspace
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vrag_kit.config import Entry, Workspace, check_list
+from vrag_kit.config import Entry, check_list
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_path
 from vrag_kit.log import logger
 from vrag_kit.retrieval.dense import dense_run, read_cached_run, search_key, write_cached_run
 from vrag_kit.retrieval.embedding_cache import PlannedEmbedding, embed_documents
@@ -40,7 +41,7 @@ from vrag_kit.retrieval.runs import (
 )
 from vrag_kit.retrieval.shards import embeddings_folder
 from vrag_kit.types import Benchmark
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 RANDOM_BASELINE, ORACLE = "random order", "perfect order"
 

@@ -161,10 +161,10 @@ def _embed(
         stored = _read_stored(folder)
         if (mine & (_positions(stored[1], keys) < 0)).any():
             name = f".{part.number}-of-{part.of}.lock"
-            with lock_folder(folder, "embedding", name=name):
+            with lock_folder(folder, name=name):
                 missing = mine & (_positions(_read_stored(folder)[1], keys) < 0)
                 new = int(missing.sum())
-                with progress(f"embedding with {encoder.name}", new, "documents") as bar:
+                with progress(None, f"embedding with {encoder.name}", new, "documents") as bar:
                     for some in batched(compress(documents, missing), SHARD):
                         _write_shard(encoder, some, folder, bar)
             stored = _read_stored(folder)

@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.benchmarks.transforms import restrict_to_modality
-from vrag_kit.config import Entry, Workspace
+from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.compare import score_runs, search_all
 from vrag_kit.retrieval.runs import RUN_COLUMNS, make_run
 from vrag_kit.types import MODALITIES, Benchmark, DocId, Query, QueryId
+from vrag_kit.workspace import Workspace
 
 K1, B = 1.5, 0.75
 K0 = 60

@@ -19,11 +19,9 @@ import pandas as pd
 
 from vrag_kit.config import check_name, read_entry
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import display_path, project_path, write_file
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark
-from vrag_kit.workspace import display_path
-from vrag_kit.workspace import path as project_path
 
 Qrels = Mapping[str, Mapping[str, int]]
 RUN_COLUMNS = ["query_id", "doc_id", "rank", "score"]

@@ -22,9 +22,10 @@ import pandas as pd
 from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash
-from vrag_kit.config import Entry, Workspace, check_choice, custom_spec, split_entry
+from vrag_kit.config import Entry, check_choice, custom_spec, split_entry
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_path
 from vrag_kit.log import logger
 from vrag_kit.retrieval.dense import dense_run
 from vrag_kit.retrieval.embedding_cache import PlannedEmbedding, embed_documents
@@ -32,7 +33,7 @@ from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.hybrid import WordScores, bm25_index, lexical_run, tfidf_index
 from vrag_kit.retrieval.runs import make_run
 from vrag_kit.types import DocId, Document, LazyImage, Query
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 Ranker = Callable[[Sequence[Query], int], pd.DataFrame]
 """Returns the best documents of one or more queries as a run, at most k per query."""

@@ -28,11 +28,10 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import project_path, write_file
 from vrag_kit.log import logger
 from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.types import Json
-from vrag_kit.workspace import path as project_path
 
 INDEX = ".json.gz"
 _LIBRARIES = ("open_clip_torch", "sentence-transformers", "torch", "torchvision", "transformers")

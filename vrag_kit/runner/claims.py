@@ -24,11 +24,11 @@ from vrag_kit.claims.ragchecker_json import (
     read_ragchecker_json,
 )
 from vrag_kit.claims.verdicts import ClaimChecker, ClaimExtractor, ClaimVerdicts
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import dry_run
 from vrag_kit.files import write_file
 from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.runner.dry_run import model_costs
+from vrag_kit.workspace import Workspace
 
 LoadModels = Callable[[Path], tuple[ClaimExtractor, ClaimChecker]]
 """Loads the models that extract and check claims; their answers are stored in a folder."""

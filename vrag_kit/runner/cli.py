@@ -10,14 +10,13 @@ import os
 import signal
 import sys
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option, Typer
 
 from vrag_kit.errors import VragError
-from vrag_kit.workspace import display_path, enter_project
+from vrag_kit.files import display_path, enter_project
 
 if TYPE_CHECKING:
     from vrag_kit.fetching.image_folder import FetchReport
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 app = Typer(
     add_completion=False,
     no_args_is_help=True,
+    help="Research kit for visual retrieval-augmented generation.",
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # lines of a docstring flow together, at any width
 )
@@ -44,25 +44,12 @@ Folder = Annotated[Path, Option(help="the folder; what it holds is not fetched a
 AsJson = Annotated[bool, Option("--json", help="print JSON")]
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"vrag_kit {version('vrag_kit')}")
-        raise Exit
-
-
-@app.callback()
-def research_kit(
-    _: Annotated[bool, Option("--version", callback=_print_version, is_eager=True)] = False,
-) -> None:
-    """Research kit for visual retrieval-augmented generation."""
-
-
 @app.command()
 def run(
     parameters: Parameters,
     only: Only = None,
     jobs: Annotated[int | None, Option(help="notebooks at once; by default by cores")] = None,
-    cluster: Annotated[str, Option(help="a Dask scheduler's address, or local:2")] = "",
+    cluster: Annotated[str, Option(help="a Dask scheduler's address")] = "",
     force: Annotated[bool, Option("--force", help="also run what is unchanged")] = False,
     dry_run: Annotated[
         bool, Option("--dry-run", help="only count the model calls, and list missing inputs")
@@ -236,13 +223,11 @@ def fetch_images(
     """
     from vrag_kit.fetching import fetch_visual_rag
 
-    _report_fetched(fetch_visual_rag(annotations, archive, to), to)
+    _report_fetched(fetch_visual_rag(annotations, archive, to))
 
 
-def _report_fetched(fetched: FetchReport, folder: Path) -> None:
+def _report_fetched(fetched: FetchReport) -> None:
     print(fetched)
-    if fetched.missing:
-        print(f"{folder / 'missing.txt'} lists all images that are missing, with reasons")
     raise Exit(int(bool(fetched.missing)))
 
 
@@ -294,7 +279,7 @@ def fetch_crag_mm(
     rows = {"single-turn": single, "multi-turn": multi}
     how = {"split": split, "diagnostic": diagnostic, "agent": agent}
     fetched = sources.fetch_crag_mm(rows, to, allow_private=allow_private, **how)
-    _report_fetched(fetched, to / "images")
+    _report_fetched(fetched)
 
 
 @fetch.command("suite")
@@ -362,17 +347,13 @@ def _end(number: int, _: object) -> None:
 def main() -> None:
     """Entry point of `vrag`."""
     signal.signal(signal.SIGTERM, _end)
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _end)  # the terminal was closed; `nohup` ignores that
     try:
         app()
     except (VragError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
-    except SystemExit as ended:
-        if ended.code == 128 + signal.SIGINT:
-            print("interrupted: run the same command again to go on", file=sys.stderr)
-        raise
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""Execution of notebooks on a Dask cluster: a running scheduler, or workers started here.
-
-tcp://node1:8786    a running Dask scheduler, with its workers
-local:2             two workers on this machine, which end with this process
+"""Execution of notebooks on the workers of a running Dask scheduler, such as tcp://node1:8786.
 
 All machines see the project folder under the same path, on a shared disk. A notebook has the
 threads that OMP_NUM_THREADS gives where its worker was started; Dask sets it to 1.
@@ -14,15 +11,15 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_root
 from vrag_kit.runner.job import LocalPool
 from vrag_kit.runner.stamp import package_hash
-from vrag_kit.workspace import project_root
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -70,36 +67,23 @@ def _execute(
 
 @contextmanager
 def open_cluster(name: str) -> Iterator[DaskPool]:
-    """Connect to a cluster, "local:2" or the address of a scheduler; one started here ends with the
-    block. Raises `VragError` for another name, if Dask is not installed, or no scheduler answers.
+    """Connect to the Dask scheduler at the address `name` within the block. Raises `VragError` for
+    anything but an address, if Dask is not installed, or no scheduler answers.
     """
-    if not re.fullmatch(r"local:[1-9]\d*|(tcp|tls|ucx)://.+", name):
-        raise VragError(
-            f"--cluster is {name!r}; expected the address of a Dask scheduler, such as"
-            " tcp://node1:8786, or local:2 for two workers on this machine."
-        )
+    if not re.match("(tcp|tls|ucx)://", name):
+        expected = "the address of a Dask scheduler, such as tcp://node1:8786"
+        raise VragError(f"--cluster is {name!r}; expected {expected}.")
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ModuleNotFoundError as error:
         raise VragError(
             f'cluster {name}: {error}. Run `pip install -c constraints.txt -e ".[cluster]"`.'
         ) from error
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # `execute` names it
-    with ExitStack() as stack:
-        address: Any = name
-        if name.startswith("local:"):
-            # notebooks are processes of their own, and have the memory
-            workers = LocalCluster(
-                n_workers=int(name.removeprefix("local:")),
-                threads_per_worker=1,
-                memory_limit=None,
-                dashboard_address=None,
-                silence_logs=logging.ERROR,
-            )
-            address = stack.enter_context(workers)
-        try:
-            client = stack.enter_context(Client(address))
-        except (OSError, ValueError) as error:
-            raise VragError(f"cluster {name}: no scheduler answers there ({error}).") from error
+    try:
+        connection = Client(name)
+    except (OSError, ValueError) as error:
+        raise VragError(f"cluster {name}: no scheduler answers there ({error}).") from error
+    with connection as client:
         print(f"cluster {name}: {len(client.nthreads())} workers", flush=True)
         yield DaskPool(client, name)

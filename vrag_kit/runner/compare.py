@@ -10,11 +10,10 @@ import nbformat
 
 from vrag_kit.analysis import load_answers, paired_answers
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import project_root, write_file
 from vrag_kit.runner.job import failure_reason
 from vrag_kit.runner.params import cell_tags
 from vrag_kit.runner.report import single_page
-from vrag_kit.workspace import project_root
 
 _NOTEBOOK = Path(__file__).parents[2] / "notebooks/across/61_compare.ipynb"
 _OWN = "own-run"

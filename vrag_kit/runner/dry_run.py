@@ -24,18 +24,18 @@ import matplotlib as mpl
 import pandas as pd
 
 from vrag_kit.checkpoints import check_device
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import DryRun, dry_run
 from vrag_kit.errors import NotGeneratedError, VragError
+from vrag_kit.files import project_path
 from vrag_kit.generation import load_generator
 from vrag_kit.generation.generators import CostEstimate, DryRunGenerator
 from vrag_kit.generation.store import AnswerStore, copy_store
-from vrag_kit.log import collect_notes, format_duration
+from vrag_kit.log import collect_notes
 from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.runner.params import cell_tags, entries, read_cells
 from vrag_kit.runner.plan import Plan, read_plan, select_notebooks
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 _MODEL = re.compile(r"(model|judge|writer|rewriter|extractor|checker|detector)s?(\.|$)")
 _RETRIEVER = re.compile(r"(retriever|service)s?(\.|$)")
@@ -89,7 +89,8 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
                 except VragError as error:
                     recorded.missing[str(error)] = None
             space, fault = execute_cells(task.notebook, redirected, recorded.models)
-            report.notes += [(note, name) for note in notes]
+            texts = dict.fromkeys(note.getMessage() for note in notes)
+            report.notes += [(text, name) for text in texts]
             notes.clear()
             answer_ids |= _answer_ids(space)
             if fault is not None:
@@ -287,9 +288,9 @@ def _total(report: DryRunReport) -> str:
     forecasts = [model.forecast for model in report.models]
     uncounted = any(each.uncounted for each in forecasts) or report.failed or report.undrawn
     cost = sum(each.cost or 0 for each in forecasts)
-    duration = format_duration(3600 * sum(each.hours for each in forecasts))
+    hours = sum(each.hours for each in forecasts)
     about = "at least" if uncounted else "about"
-    return f"all models together: {about} {cost:,.2f} US dollars and, one by one, {duration}"
+    return f"all models together: {about} {cost:,.2f} US dollars and, one by one, {hours:.2f} hours"
 
 
 def _by_finding(findings: Iterable[tuple[str, str]]) -> list[str]:

@@ -34,7 +34,7 @@ def embed_parameters(file: Path, part: ShardPart, only: Sequence[str]) -> None:
 
     Raises `VragError` as `embed_documents` does, and if no notebook searches.
     """
-    searches, reason = False, ""
+    searches = False
     (plan,) = select_notebooks([read_plan(file)], only)
     for task in plan.tasks:
         if "cache_dir" not in task.settings:  # it searches nothing
@@ -42,12 +42,11 @@ def embed_parameters(file: Path, part: ShardPart, only: Sequence[str]) -> None:
         with tempfile.TemporaryDirectory() as scratch, dry_run(Path(scratch)) as recorded:
             recorded.asks = False
             redirected = redirect_outputs(task.settings, Path(scratch))
-            error = execute_cells(task.notebook, redirected, recorded.models)[1]
+            execute_cells(task.notebook, redirected, recorded.models)
         for corpus in recorded.corpora:
             encoder = open_encoder(corpus.entry, device=corpus.device)
             embed_part(encoder, corpus.documents, corpus.root, part)
         searches = searches or bool(recorded.corpora)
-        if error:
-            reason = reason or f" {task.name}: {error}"
     if not searches:
-        raise VragError(f"{file}: no notebook of it comes to a search by vectors.{reason}")
+        hint = f"`vrag run --dry-run {file}` names what fails."
+        raise VragError(f"{file}: no notebook of it comes to a search by vectors. {hint}")

@@ -26,12 +26,11 @@ import yaml
 from filelock import FileLock, Timeout
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import project_root, write_file
 from vrag_kit.log import PLACE
 from vrag_kit.runner.params import cell_tags, read_cells
 from vrag_kit.runner.plan import notebook_name
 from vrag_kit.types import Json
-from vrag_kit.workspace import project_root
 
 ADDED = {"injected-parameters", "papermill-error-cell-tag"}
 """Tags of cells that papermill adds."""

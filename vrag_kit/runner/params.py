@@ -12,10 +12,11 @@ from typing import Any
 
 import yaml
 
-from vrag_kit.config import Decoding, Hardware, StrictModel, read_settings
+from vrag_kit.config import Decoding, StrictModel, read_settings
 from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.files import project_path
 from vrag_kit.types import Json
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Hardware
 
 SERVES = "notebooks"
 """Reserved key of a parameter file that lists its notebooks."""

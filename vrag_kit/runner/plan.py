@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.files import project_root
 from vrag_kit.runner.params import (
     SERVES,
     declared_parameters,
@@ -23,7 +24,6 @@ from vrag_kit.runner.params import (
     split_by_notebook,
     unwritable_folders,
 )
-from vrag_kit.workspace import project_root
 
 
 @dataclass(frozen=True)

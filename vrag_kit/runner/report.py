@@ -18,20 +18,17 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import project_path, project_root, write_file
 from vrag_kit.log import describe_failures
 from vrag_kit.papers.statements import statements_table
 from vrag_kit.runner.job import ADDED, find_failure, status_file
 from vrag_kit.runner.params import cell_tags
 from vrag_kit.runner.plan import Task, read_plan
 from vrag_kit.runner.run import is_finished
-from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import project_root
 
 _EXPORTER = {
     "template_name": "basic",
     "exclude_input": True,
-    "exclude_input_prompt": True,
     "exclude_output_prompt": True,
     "exclude_anchor_links": True,
 }

@@ -24,13 +24,12 @@ from typing import Any
 import psutil
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import project_path, write_file
 from vrag_kit.log import describe_failures
 from vrag_kit.runner.cluster import DaskPool, open_cluster
 from vrag_kit.runner.job import LocalPool, failure_reason, run_lock, status_file
 from vrag_kit.runner.plan import Task, read_plan, select_notebooks
 from vrag_kit.runner.stamp import file_fingerprint, run_fingerprint, texts
-from vrag_kit.workspace import path as project_path
 
 KERNEL = 2 * 2**30
 """Bytes that a notebook needs besides its models' weights; the demo's reach 1.3 GiB."""
@@ -78,7 +77,7 @@ def run_notebooks(
     room. Only notebooks whose name contains one of `only` (`select_notebooks`) run, or all.
 
     `jobs` run at once, each on its share of the cores; None: as many as keep the cores busy and fit
-    into memory (`job_limits`). A `cluster` ("local:2", or the address of a Dask scheduler)
+    into memory (`job_limits`). A `cluster` (the address of a Dask scheduler)
     executes `jobs` of them at once, or any number. A notebook is skipped if
     it finished before, and its copy, the notebook, its parameters, the package, the files its
     parameters name, and its figures are unchanged; with `force`, none is. Raises `VragError` before

@@ -1,10 +1,11 @@
 """Fingerprints of finished runs, by which a rerun detects changes.
 
-Python code counts by what it means: comments, blank lines, docstrings and asserts change nothing.
+Python code counts by its syntax tree: comments, blank lines and formatting change nothing.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 from collections.abc import Mapping
@@ -14,13 +15,11 @@ from importlib.util import find_spec
 from itertools import chain
 from modulefinder import ModuleFinder
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 from vrag_kit.config import add_project_to_path, custom_spec
+from vrag_kit.files import project_path, project_root
 from vrag_kit.runner.params import read_cells
-from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import project_root
 
 _PACKAGE = Path(__file__).parents[1]
 _NO_CODE = (".pyc", ".part", ".safetensors", ".md")
@@ -117,8 +116,8 @@ def _path_fingerprint(path: Path) -> str:
 
 
 def file_fingerprint(file: Path) -> str:
-    """Return a hash of a file's content, of Python code that of what it means; of a large file its
-    size and time. Raises `OSError` if it cannot be read.
+    """Return a hash of a file's content, of Python code its syntax tree; of a large file its size
+    and time. Raises `OSError` if it cannot be read.
     """
     state = file.stat()
     if state.st_size > _LARGE:
@@ -126,18 +125,5 @@ def file_fingerprint(file: Path) -> str:
     content = file.read_bytes()
     if file.suffix == ".py":
         with suppress(SyntaxError, ValueError):
-            code = compile(content, "", "exec", dont_inherit=True, optimize=2)
-            content = repr(_meaning(code)).encode()
+            content = ast.dump(ast.parse(content)).encode()
     return hashlib.sha256(content).hexdigest()
-
-
-def _meaning(part: object) -> object:
-    """A constant of compiled code without line numbers, and without an order where it has none."""
-    if isinstance(part, frozenset):
-        return sorted(map(repr, part))
-    if not isinstance(part, CodeType):
-        return part
-    signature = (part.co_argcount, part.co_posonlyargcount, part.co_kwonlyargcount, part.co_flags)
-    names = (part.co_names, part.co_varnames, part.co_freevars, part.co_cellvars)
-    constants = list(map(_meaning, part.co_consts))
-    return part.co_code, part.co_exceptiontable, signature, names, constants

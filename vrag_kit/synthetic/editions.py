@@ -22,11 +22,9 @@ from joblib import cpu_count
 
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import NotGeneratedError, VragError, did_you_mean
-from vrag_kit.files import lock_folder, write_file
+from vrag_kit.files import display_path, lock_folder, project_path, write_file
 from vrag_kit.log import logger
 from vrag_kit.types import Json
-from vrag_kit.workspace import display_path
-from vrag_kit.workspace import path as project_path
 
 VERSION = 1
 """Version of all generators. Raise it when bytes change, which the manifest of the tests shows:
@@ -90,7 +88,7 @@ def generate_once(
             ' data below `if __name__ == "__main__":`.'
         )
     try:
-        with lock_folder(folder, f"generating {benchmark}"):
+        with lock_folder(folder):
             if read_note(folder) != done:
                 _clear(folder, outputs, begun)
                 write_file(folder / NOTE, json.dumps(begun, indent=1))

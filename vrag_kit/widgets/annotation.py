@@ -18,13 +18,12 @@ from vrag_kit.claims.checking import as_evidence, reference_answers
 from vrag_kit.claims.human_labels import PAIR, pairs_to_label, read_annotator_labels
 from vrag_kit.claims.verdicts import ACCEPTED
 from vrag_kit.errors import VragError
+from vrag_kit.files import display_path, project_path
 from vrag_kit.judging.human_labels import HUMAN_LABEL_COLUMNS, read_human_labels
 from vrag_kit.plotting.save_table import style_table
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets.browser import Panel
 from vrag_kit.widgets.html import card_html, image_html
-from vrag_kit.workspace import display_path
-from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler

@@ -16,14 +16,14 @@ from markupsafe import Markup
 from vrag_kit.analysis.run_comparison import condition_columns, format_setting, side_name
 from vrag_kit.benchmarks.datasets.webqa import TsvImage, tsv_image_from_uri
 from vrag_kit.benchmarks.images import ImageFile, pixel_hash
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_path
 from vrag_kit.generation import AnswerStore, build_prompt
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.types import Benchmark, Context, require_columns
 from vrag_kit.widgets.browser import Browser
 from vrag_kit.widgets.html import Page, card_html, image_html, page_html, render
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 FILTERS = ["model", "setting", "k", "draw", "outcome", "status", "score"]
 """Columns of answers that may become filters; those with a single value do not."""

@@ -16,10 +16,10 @@ from markupsafe import Markup
 
 from vrag_kit.benchmarks.sources import read_csv_rows
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_path
 from vrag_kit.types import Benchmark, Context, DocId, Query
 from vrag_kit.widgets.annotation import MOVE_HINTS, AnnotationPanel, Key, LabelFile
 from vrag_kit.widgets.html import Page, card_html, image_html, page_html
-from vrag_kit.workspace import path as project_path
 
 CHOICE_COLUMNS = ["query_id", "setting", "option", "option_text", "seconds", "participant"]
 _AT_REST = "Press <b>begin</b>: a question appears, and its seconds run until you answer or pause."

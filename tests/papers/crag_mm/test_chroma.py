@@ -17,10 +17,10 @@ from retrieval_data import refused
 from small_index import Small, service_of
 
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks, read_image_index, read_web_index
-from vrag_kit.config import Workspace
 from vrag_kit.papers.crag_mm import chroma
 from vrag_kit.papers.crag_mm.chroma import ChromaRow, convert_index
 from vrag_kit.retrieval import image_service
+from vrag_kit.workspace import Workspace
 
 INFO = {"Talia ensis": {"habitat": "[[Fen|fens]] of '''Norland'''", "size": "{{cvt|43|mm}}"}}
 VECTOR = {"image": [3.0, 4.0] * 12, "text": [3.0, 4.0] * 16}

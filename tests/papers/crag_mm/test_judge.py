@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from strange_server import StrangeServer, text_in
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TRUTH, TruthfulnessRuleJudge, UnparsedError, judge_answers
 from vrag_kit.papers import published
@@ -25,6 +24,7 @@ from vrag_kit.papers.crag_mm.judge import (
     truthfulness_rubric,
 )
 from vrag_kit.types import Query
+from vrag_kit.workspace import Workspace
 
 QUERY = Query(query_id="q", text="How long is\nit?", answers=("It is 43 mm long.",), group="q")
 BENCHMARK = factories.benchmark([QUERY])

@@ -9,13 +9,13 @@ import pytest
 from conversation_data import make_conversations, page
 from strange_server import StrangeServer, text_in
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.parameters import Setup
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import all_notebooks
 from vrag_kit.synthetic import crag_mm
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import Workspace
 
 SEARCH = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "reference"}
 SEARCH |= {"rewriter": "", "image_service": "", "web_service": "words"}

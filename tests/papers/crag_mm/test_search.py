@@ -14,13 +14,13 @@ from conversation_data import entry, make_conversations, page
 from conversation_process import listed, listed_scores
 from strange_server import StrangeServer, text_in
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, ask_conversations, load_rewriter
 from vrag_kit.generation.rewriting import parse_rewriting
 from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS, rewriting_prompts
 from vrag_kit.papers.crag_mm.search import SearchPipeline, with_mismatched_images
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import Workspace
 
 ENTRIES = (
     entry("kg-1", ("Van", {"wheels": 4}), ("Bus", "")),

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from factories import judged_arms
 
-from vrag_kit.config import Workspace
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import Workspace
 
 COLUMNS = ["model", "metric", "setting", "baseline", "value", "ci_low", "ci_high", "n"]
 

@@ -15,7 +15,6 @@ import pytest
 from conftest import ROOT
 from mrag_rows import four_questions, read_of
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.judging import judge_answers
 from vrag_kit.papers import mrag_bench as paper
@@ -29,6 +28,7 @@ from vrag_kit.papers.mrag_bench.choices import (
     with_official_score,
 )
 from vrag_kit.types import Prompt, Query
+from vrag_kit.workspace import Workspace
 
 ROWS = json.loads(
     (ROOT / "vrag_kit/papers/mrag_bench/choices_official.json").read_text(encoding="utf-8")

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 from mrag_rows import answered, four_questions
 
-from vrag_kit.config import Workspace
 from vrag_kit.generation import ask_models
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers import published
 from vrag_kit.papers.mrag_bench.results import is_paper_data
 from vrag_kit.papers.mrag_bench.settings import ASPECTS, QUESTIONS
 from vrag_kit.types import Benchmark, Query
+from vrag_kit.workspace import Workspace
 
 FOUR = four_questions()
 """The first option is right; query 2 has "EastAsia", "SouthEastAsia", "Africa", "Europe"."""

@@ -12,13 +12,13 @@ import pytest
 from mrag_rows import four_questions
 
 from vrag_kit.analysis import load_results
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers import published
 from vrag_kit.papers.mrag_bench.settings import QUESTIONS
 from vrag_kit.papers.mrag_bench.statements import check_statements
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import Workspace
 
 OPEN = "llava-hf-llava-onevision-qwen2-7b-ov-hf"
 

@@ -16,7 +16,6 @@ from strange_server import StrangeServer, images_in, text_in
 from suite_questions import guide
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.config import Workspace
 from vrag_kit.judging import UnparsedError
 from vrag_kit.papers import mrag_suite as mrag
 from vrag_kit.papers.mrag_suite.ambiguity import (
@@ -28,6 +27,7 @@ from vrag_kit.papers.mrag_suite.ambiguity import (
     read_query_rewrite,
 )
 from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.workspace import Workspace
 
 
 def reply(status: str, explanation: str = "No year is given.") -> str:

@@ -15,7 +15,6 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.datasets.collection import entry_keys
-from vrag_kit.config import Workspace
 from vrag_kit.judging import UnparsedError
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.papers import mrag_suite as paper
@@ -25,6 +24,7 @@ from vrag_kit.papers.mrag_suite.prompts import SHORT_ANSWERS, domain_of, read_gr
 from vrag_kit.runner.params import read_parameters
 from vrag_kit.synthetic.mrag_suite import open_judges
 from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.workspace import Workspace
 
 OF_ORGANISMS = "dark brown, dark grey, dark purple"
 """Words of Visual-RAG's Table 12."""

@@ -13,12 +13,12 @@ import pytest
 from factories import benchmark
 from strange_server import StrangeServer
 
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers.mrag_suite.prompts import CLOSED_BOOK
 from vrag_kit.synthetic.mrag_suite import ask_closed_book
 from vrag_kit.types import Benchmark, Query
+from vrag_kit.workspace import Workspace
 
 ANY = paper.filter.FilterRules(min_confidence=None, drop_share=0.0)
 

@@ -11,10 +11,10 @@ import pytest
 
 from vrag_kit.analysis import cluster_means, per_query
 from vrag_kit.benchmarks import ImageFile, with_gold_evidence
-from vrag_kit.config import Workspace
 from vrag_kit.papers import mrag_suite as mrag
 from vrag_kit.synthetic.mrag_suite import open_judges
 from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.workspace import Workspace
 
 SETTINGS = ("zero_shot", "distractors_only", "gt_plus_distractors", "gt_only")
 SAID = {  # setting → what is said to each of three questions, whose answers are "9", "9", "9"

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import expand_strata, load_results, paired_differences, per_query
-from vrag_kit.config import Workspace
 from vrag_kit.papers import visual_rag as paper
 from vrag_kit.papers.statements import SYNTHETIC, DataSource, Statement, statements_table
 from vrag_kit.papers.visual_rag.gcue import gcue
@@ -32,6 +31,7 @@ from vrag_kit.papers.visual_rag.statements import (
 from vrag_kit.papers.visual_rag.statements import (
     judged_arms as arms_of,
 )
+from vrag_kit.workspace import Workspace
 
 TABLES = paper.audit.published_tables()
 PAPERS = DataSource("visual-rag", "Visual-RAG v1, first upload")

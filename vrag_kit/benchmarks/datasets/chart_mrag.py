@@ -24,9 +24,9 @@ from vrag_kit.benchmarks.sources import (
 )
 from vrag_kit.benchmarks.transforms import RowId, encode_id, hash_parts, parse_literal
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_path
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Query
-from vrag_kit.workspace import path as project_path
 
 SENTENCES = "text_corpus.jsonl"
 """The file of sentences, in the folder of the rows or its parent folder."""

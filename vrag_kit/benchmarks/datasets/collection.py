@@ -17,8 +17,8 @@ from vrag_kit.benchmarks.datasets.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.datasets.webqa import load_webqa
 from vrag_kit.config import unknown_option
 from vrag_kit.errors import VragError, did_you_mean, short_repr
+from vrag_kit.files import project_path
 from vrag_kit.types import Benchmark, JsonView
-from vrag_kit.workspace import path as project_path
 
 Entry = Mapping[str, str]
 """`layout`, one of `LAYOUTS`, with the keys of that layout (`entry_keys`)."""

@@ -37,9 +37,9 @@ from vrag_kit.benchmarks.transforms import (
     normalize_text,
 )
 from vrag_kit.errors import VragError, short_repr
+from vrag_kit.files import project_path
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Json, JsonView, LazyImage, Query, QueryId
-from vrag_kit.workspace import path as project_path
 
 STORE = "runs/crag_mm"
 """Image folder for rows from the hub cache, relative to the project's root."""

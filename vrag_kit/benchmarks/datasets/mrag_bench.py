@@ -35,10 +35,9 @@ from vrag_kit.benchmarks.rows import (
 from vrag_kit.benchmarks.sources import find_shards, read_shard
 from vrag_kit.benchmarks.transforms import connected_groups, hash_parts, normalize_label
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
-from vrag_kit.log import logger, track
+from vrag_kit.files import project_path, write_file
+from vrag_kit.log import logger, progress
 from vrag_kit.types import Benchmark, Document, LazyImage, Query
-from vrag_kit.workspace import path as project_path
 
 _SHARDS = "MRAG-Bench's shards (test-00000-of-000028.parquet, …; `vrag data fetch mrag-bench`)"
 CORPUS = "image_corpus"
@@ -321,7 +320,7 @@ class _Images:
     def _of_pixels(self) -> dict[frozenset[int], list[Path]]:
         """Width and height, which EXIF may exchange → files of the corpus."""
         found: dict[frozenset[int], list[Path]] = defaultdict(list)
-        for path in track(self._files, "reading image sizes", len(self._files), "images"):
+        for path in progress(self._files, "reading image sizes", len(self._files), "images"):
             with suppress(VragError), open_image(path, path.name) as header:
                 found[frozenset(header.size)].append(path)
         return found

@@ -25,9 +25,9 @@ from vrag_kit.benchmarks.transforms import (
     parse_literal,
 )
 from vrag_kit.errors import short_repr
+from vrag_kit.files import project_path
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Json, Query, QueryId
-from vrag_kit.workspace import path as project_path
 
 CONFIGS = ("corpus", "queries", "qrels")
 _IDS = ("query-id", "query_id", "corpus-id", "corpus_id", "_id", "id")

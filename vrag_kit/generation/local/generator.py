@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from vrag_kit.checkpoints import Options, check_safetensors, checkpoint_fingerprint
 from vrag_kit.config import GREEDY, SAMPLING
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_path
 from vrag_kit.generation.generators import CostEstimate, Generator, Reply, Size, prompt_images
 from vrag_kit.generation.local.loading import LocalOptions, open_checkpoint, read_json
 from vrag_kit.types import Json, Prompt
-from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
     from vrag_kit.generation.local.model import LoadedModel

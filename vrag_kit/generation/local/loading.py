@@ -14,12 +14,9 @@ from typing import Any, Literal
 from vrag_kit.checkpoints import (
     LibraryObject,
     catch_load_errors,
-    catch_out_of_memory,
     check_device,
-    check_remote_code,
     check_weights,
     find_checkpoint,
-    load_config,
     load_model,
 )
 from vrag_kit.config import SAMPLING, Count, EntryOptions
@@ -30,9 +27,6 @@ from vrag_kit.types import Json
 _EXPECTED = (
     "a folder with config.json, weights (*.safetensors) and processor, or a name on the hub, of a"
     " family that AutoModelForImageTextToText knows"
-)
-_OUT_OF_MEMORY = (
-    'Free it, set quantization to "4bit" or device_map to "auto", or use a smaller model.'
 )
 
 
@@ -69,8 +63,8 @@ def open_checkpoint(spec: str, options: LocalOptions, device: str) -> Checkpoint
     """Open the checkpoint that `spec` names, with the options of its entry, which may replace the
     `device`.
 
-    Raises `VragError` for a checkpoint that is missing, for custom code that is not trusted, and
-    for options that its family does not have.
+    Raises `VragError` for a checkpoint that is missing, and for options that its family does not
+    have.
     """
     owner = f"model {spec!r}"
     folder = find_checkpoint(spec, revision=options.revision)
@@ -78,7 +72,6 @@ def open_checkpoint(spec: str, options: LocalOptions, device: str) -> Checkpoint
     if options.max_image_tokens is not None and family.budget is None:
         words = "max_image_tokens cannot be set for this family; use max_image_side"
         raise VragError(f"{owner}: {words}.")
-    check_remote_code(folder, owner, trusted=options.trust_remote_code)
     return Checkpoint(owner, folder, family, options, options.device or device)
 
 
@@ -95,14 +88,15 @@ def read_json(path: Path) -> Json:
 def load_processor(checkpoint: Checkpoint) -> tuple[LibraryObject, LibraryObject]:
     """Load (config, processor) of a checkpoint.
 
-    Raises `VragError` for a checkpoint that cannot be read, or has no chat template.
+    Raises `VragError` for a checkpoint that cannot be read, for custom code that is not trusted, or
+    without a chat template.
     """
-    from transformers import AutoProcessor
+    from transformers import AutoConfig, AutoProcessor
 
     owner, trusted = checkpoint.owner, checkpoint.options.trust_remote_code
     load: LibraryObject = AutoProcessor.from_pretrained
     with catch_load_errors(owner, _EXPECTED):
-        config = load_config(checkpoint.folder, owner, trusted=trusted)
+        config = AutoConfig.from_pretrained(checkpoint.folder, trust_remote_code=trusted)
         processor = load(checkpoint.folder, trust_remote_code=trusted)
     if not getattr(processor, "chat_template", None):
         # Phi-4's processor loses it in loading; its tokenizer has it
@@ -118,7 +112,7 @@ def load_weights(checkpoint: Checkpoint) -> LibraryObject:
     """Load a model onto its device, ready to generate; weights come from safetensors only.
 
     Raises `VragError` for a checkpoint that is incomplete or of a family that takes no images, for
-    weights that are NaN, a missing adapter, a missing library, and a device without enough memory.
+    weights that are NaN, a missing adapter, and a missing library.
     """
     import transformers
 
@@ -129,7 +123,7 @@ def load_weights(checkpoint: Checkpoint) -> LibraryObject:
         "dtype": given.dtype,
         "trust_remote_code": given.trust_remote_code,
     }
-    with catch_load_errors(owner, _EXPECTED), catch_out_of_memory(owner, device, _OUT_OF_MEMORY):
+    with catch_load_errors(owner, _EXPECTED):
         if given.quantization:
             options["quantization_config"] = _quantization_config(given.quantization)
             options["device_map"] = {"": device}

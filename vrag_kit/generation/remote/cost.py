@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from vrag_kit.generation.generators import CostEstimate, Size, iter_images, prompt_text
 from vrag_kit.generation.remote.providers import Endpoint
-from vrag_kit.log import format_duration
 from vrag_kit.types import Prompt
 
 ANSWER_TOKENS = 64
@@ -77,8 +76,7 @@ def estimate_endpoint_cost(
         notes.append("no price is known for this model: add `prices` to its entry for a cap")
         uncounted = "calls"
     hours = calls * CALL_SECONDS / concurrency / 3600
-    duration = format_duration(3600 * hours)
-    notes.append(f"about {duration} if a call takes {CALL_SECONDS} seconds, {concurrency} at once")
+    notes.append(f"about {hours:.2f} hours if a call takes {CALL_SECONDS} s, {concurrency} at once")
     estimate = CostEstimate(
         calls=calls, images=len(images), tokens=prompt_tokens, answer_tokens=answer_tokens
     )

@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.estimates import estimate
-from vrag_kit.config import Entry, Workspace
+from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Judge, TruthfulnessRuleJudge, is_abstention, load_judge
 from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict, fill_template, one_line
 from vrag_kit.judging.scale import TRUTH
 from vrag_kit.judging.truthfulness import Declines, precheck, truth_verdict
 from vrag_kit.types import Benchmark, JsonView, Query
+from vrag_kit.workspace import Workspace
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
 _RESULT = re.compile(r"\bresult\b[\s*_\"'“”]*:(.*)", re.IGNORECASE)

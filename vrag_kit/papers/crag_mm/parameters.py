@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
-from vrag_kit.config import Entry, Workspace
+from vrag_kit.config import Entry
+from vrag_kit.files import project_path
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations, load_rewriter
 from vrag_kit.generation.prompts import PromptSet, open_prompt_set, read_prompts
 from vrag_kit.judging import Judge
@@ -26,7 +27,7 @@ from vrag_kit.papers.crag_mm.search import (
 )
 from vrag_kit.retrieval import SearchService, cached_service, image_service, text_service
 from vrag_kit.types import Benchmark
-from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import Workspace
 
 IMAGE_CHARS = 8_000
 WEB_CHARS = 32_000

@@ -14,7 +14,6 @@ from vrag_kit.analysis.comparisons import cluster_difference, holm_by_family
 from vrag_kit.analysis.means import ARM
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.benchmarks.datasets.crag_mm import NAMES
-from vrag_kit.config import Workspace
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
@@ -32,6 +31,7 @@ from vrag_kit.papers.statements import (
 )
 from vrag_kit.retrieval.entity_hit_rate import entity_coverage, entity_hit_rate
 from vrag_kit.types import Benchmark, QueryId
+from vrag_kit.workspace import Workspace
 
 COMPARED = ("truthfulness", "accuracy", "missing", "hallucination")
 """Metrics by which arms are compared."""

@@ -10,7 +10,7 @@ from string import ascii_uppercase
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vrag_kit.config import GREEDY, Entry, Workspace
+from vrag_kit.config import GREEDY, Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator
 from vrag_kit.judging import SHARES
@@ -19,6 +19,7 @@ from vrag_kit.judging.scale import no_reference_failure, query_answers
 from vrag_kit.plotting import outcome_bars
 from vrag_kit.plotting.style import DARK, MODEL, OUTCOME
 from vrag_kit.types import Benchmark, Judgment, Message, Prompt, Query, Status
+from vrag_kit.workspace import Workspace
 
 _NO_CHOICE = frozenset({"ambiguous", "declined", "unparsed", "empty"})
 """Marks of an answer that chooses no option, or several."""

@@ -26,7 +26,7 @@ from vrag_kit.analysis.report_tables import (
     report_table,
 )
 from vrag_kit.analysis.strata import ALL
-from vrag_kit.config import Entry, Workspace
+from vrag_kit.config import Entry
 from vrag_kit.generation import ask_models
 from vrag_kit.generation.contexts import top_ranked
 from vrag_kit.generation.generators import CustomGenerator
@@ -40,6 +40,7 @@ from vrag_kit.papers.mrag_bench.settings import (
     changed_fingerprint,
 )
 from vrag_kit.types import Benchmark, Context, DocId, QueryId
+from vrag_kit.workspace import Workspace
 
 OVERALL = "overall"
 LEVELS = {OVERALL: [OVERALL], "aspect": list(ASPECTS), "scenario": list(QUESTIONS)}

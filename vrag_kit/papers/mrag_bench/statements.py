@@ -11,7 +11,6 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis.strata import ALL
-from vrag_kit.config import Workspace
 from vrag_kit.papers.mrag_bench.results import (
     EDITION,
     OVERALL,
@@ -26,6 +25,7 @@ from vrag_kit.papers.statements import (
     show_statements,
 )
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import Workspace
 
 PAPER = "mrag_bench"
 _SIDES = ("setting", "baseline")

@@ -25,12 +25,13 @@ from vrag_kit.analysis.agreement import association
 from vrag_kit.analysis.comparisons import cluster_difference, holm, paired_differences
 from vrag_kit.analysis.estimates import Estimate
 from vrag_kit.analysis.means import per_query, to_percent
-from vrag_kit.config import GREEDY, Entry, Workspace
+from vrag_kit.config import GREEDY, Entry
 from vrag_kit.generation.generators import Generator, load_generator
 from vrag_kit.judging.llm_judge import Request, StructuredAsker
 from vrag_kit.judging.rubric import UnparsedError, fill_template, one_line
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.types import Benchmark, Document, Message, Prompt, Query, QueryId, ordered
+from vrag_kit.workspace import Workspace
 
 CLEAR, AMBIGUOUS = "CLEAR", "AMBIGUOUS"
 LONGEST = 30

@@ -21,10 +21,9 @@ from vrag_kit.analysis.means import per_query, to_percent
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.benchmarks.sources import read_csv_rows
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import project_path, write_file
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.types import Benchmark, Query, ordered
-from vrag_kit.workspace import path as project_path
 
 VERBATIM = "answer_in_question"
 KNOWN = "closed_book_correct"

@@ -12,11 +12,12 @@ import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import to_percent
-from vrag_kit.config import Entry, Workspace
+from vrag_kit.config import Entry
 from vrag_kit.generation.evidence_modes import GT_ONLY, evidence_modes, top_k_per_modality
 from vrag_kit.retrieval import ORACLE, RANDOM_BASELINE
 from vrag_kit.retrieval.hybrid import FUSED, Runs, score_by_modality, search_by_modality
 from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, ordered
+from vrag_kit.workspace import Workspace
 
 ALL = "all"
 """Name of all data sets pooled."""

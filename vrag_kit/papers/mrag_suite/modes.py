@@ -13,13 +13,14 @@ import pandas as pd
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import to_percent
 from vrag_kit.analysis.strata import ALL, expand_strata, trained_groups
-from vrag_kit.config import Entry, Workspace
+from vrag_kit.config import Entry
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.generation.experiment import ask_models
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging import Judge, judge_answers
 from vrag_kit.papers.mrag_suite.datasets import dataset_metric
 from vrag_kit.types import Benchmark, Context, Query
+from vrag_kit.workspace import Workspace
 
 ZERO_SHOT = "zero_shot"
 ARMS = {

@@ -19,7 +19,6 @@ from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.analysis.strata import ALL
-from vrag_kit.config import Workspace
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.papers.statements import (
     DataSource,
@@ -31,6 +30,7 @@ from vrag_kit.papers.statements import (
 from vrag_kit.papers.visual_rag.gcue import share_of_benefit
 from vrag_kit.papers.visual_rag.published import PAPER_NAMES, data_source
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import Workspace
 
 PAPER = "visual_rag"
 STATEMENTS = load_statements(PAPER)

@@ -18,7 +18,6 @@ from vrag_kit.checkpoints import (
     LibraryObject,
     Options,
     catch_load_errors,
-    catch_out_of_memory,
     check_device,
     check_safetensors,
     check_weights,
@@ -27,9 +26,9 @@ from vrag_kit.checkpoints import (
 )
 from vrag_kit.config import StrictModel, read_settings
 from vrag_kit.errors import VragError
+from vrag_kit.files import project_path
 from vrag_kit.retrieval.encoders.base import DocumentKey, EncoderModel, InputModalities, Prepared
 from vrag_kit.types import Document, Query
-from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
     from torch import nn
@@ -123,10 +122,8 @@ class Checkpoint:
         for folder in self.folders:
             check_encoder_files(self.spec, folder)
         module = import_module(f"{__package__}.{self.module}")
-        advice = "Free it, or use a smaller number type or model."
-        with catch_out_of_memory(self.owner, self.device, advice):
-            model: EncoderModel = module.load(self)
-            return model
+        model: EncoderModel = module.load(self)
+        return model
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """Returns query vectors, float32, shape (n, d). Queries are encoded one at a time, so the

@@ -19,16 +19,14 @@ from vrag_kit.checkpoints import (
     Options,
     catch_load_errors,
     find_checkpoint,
-    load_config,
 )
 from vrag_kit.config import Entry, StrictModel, read_entry, read_settings, split_entry
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.files import escapes_folder
+from vrag_kit.files import escapes_folder, project_path
 from vrag_kit.retrieval.encoders.base import Encoder, InputModalities
 from vrag_kit.retrieval.encoders.checkpoint import Checkpoint, check_encoder_files
 from vrag_kit.retrieval.encoders.custom import CustomEncoder, load_custom_encoder
-from vrag_kit.workspace import path as project_path
 
 
 class EncoderOptions(StrictModel):
@@ -249,12 +247,12 @@ def _family(owner: str, folder: Path, given: Options, *, on_hub: bool) -> str:
     if not (folder / "config.json").is_file():
         return "text"
 
-    from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, MODEL_MAPPING
+    from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, MODEL_MAPPING, AutoConfig
     from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
     with catch_load_errors(owner, "a config.json of transformers"):
         trusted = bool(given.get("trust_remote_code"))
-        config = load_config(folder, owner, trusted=trusted)
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=trusted)
         remote = getattr(config, "auto_map", {}).get("AutoModel") if trusted else None
         model: LibraryObject = MODEL_MAPPING.get(type(config), object)
         if remote:

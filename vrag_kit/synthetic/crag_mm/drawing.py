@@ -26,7 +26,7 @@ from PIL import Image, ImageFilter
 from vrag_kit.benchmarks.datasets.crag_mm import NAMES, SPLITS, cached_image_name, images_folder
 from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, MARKS, PAGES, write_annotations
 from vrag_kit.files import write_file
-from vrag_kit.log import track
+from vrag_kit.log import progress
 from vrag_kit.papers.crag_mm.parameters import index_folders
 from vrag_kit.synthetic import rows as columns
 from vrag_kit.synthetic.crag_mm.edition import (
@@ -226,7 +226,7 @@ def write_indexes(edition: CragMMEdition, split: Split, folder: Path, pool: Exec
     (image_index / "images").mkdir(parents=True, exist_ok=True)
     draw = partial(_draw_photograph, edition.photograph, f"{edition.seed}/{split.name}")
     drawn = pool.map(draw, files, *zip(*shots, strict=True), chunksize=16)
-    list(track(drawn, f"drawing the graph of {split.name}", len(files), "photographs"))
+    list(progress(drawn, f"drawing the graph of {split.name}", len(files), "photographs"))
     pages = shuffled(pages, stream(edition.seed, split.name, "web"))
     page_rows = [{"page_url": page.url, **page.row(), "page_last_modified": None} for page in pages]
     columns.write_json_lines(image_index / ENTRIES, rows)
@@ -271,7 +271,7 @@ def write_sessions(
     for split in splits:
         sessions = split.single if kind == SINGLE_TURN else split.multi
         drawn = pool.map(partial(draw_session_image, edition), sessions, chunksize=8)
-        followed = track(drawn, f"drawing {split.name}, {kind}", len(sessions), "images")
+        followed = progress(drawn, f"drawing {split.name}, {kind}", len(sessions), "images")
         rows: list[Json] = []
         for session, image in zip(sessions, followed, strict=True):
             rows.append(_row(session, image, kind))

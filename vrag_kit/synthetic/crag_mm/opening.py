@@ -15,6 +15,7 @@ import numpy as np
 
 from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
 from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.files import project_path
 from vrag_kit.papers.crag_mm.parameters import index_folders
 from vrag_kit.synthetic.crag_mm.drawing import MULTI_TURN, SINGLE_TURN, generate_crag_mm
 from vrag_kit.synthetic.crag_mm.edition import EDITIONS, EntityEntry, plan_edition
@@ -22,7 +23,6 @@ from vrag_kit.synthetic.crag_mm.entities import SITE, Entity, WebPage, pages_abo
 from vrag_kit.synthetic.editions import CRAG_MM_EDITIONS, edition_or_rows
 from vrag_kit.synthetic.world.traits import choose, shuffled, stream
 from vrag_kit.types import Benchmark, DocId, Document
-from vrag_kit.workspace import path as project_path
 
 WEBS = ("standard", "large")
 """The webs of a drawn edition: the one that is drawn, and `larger_web`."""

@@ -33,8 +33,8 @@ from vrag_kit.benchmarks.datasets.mrag_bench_corpora import (
     read_class_labels,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
-from vrag_kit.log import track
+from vrag_kit.files import project_path, write_file
+from vrag_kit.log import progress
 from vrag_kit.synthetic.editions import DRAWN_MRAG, edition_or_rows, generate_once, worker_pool
 from vrag_kit.synthetic.mrag_bench.passages import TEXTS, write_passages
 from vrag_kit.synthetic.mrag_bench.scenario_images import whole
@@ -51,7 +51,6 @@ from vrag_kit.synthetic.mrag_bench.topics import (
 from vrag_kit.synthetic.rows import IMAGE, IMAGES, TEXT, image_cell, parquet_bytes, shards
 from vrag_kit.synthetic.world.traits import shuffled, stream
 from vrag_kit.types import Benchmark, Json
-from vrag_kit.workspace import path as project_path
 
 LABELS_FILE = "labels.csv"
 _N_SHARDS = 11  # the fewest that show how their names sort
@@ -84,7 +83,7 @@ def _draw(edition: str, folder: Path) -> None:
     planned = plan_edition(size)
     with worker_pool() as pool:
         made = pool.map(partial(_draw_topic, size, corpus), planned, chunksize=4)
-        drawn = list(track(made, f"drawing MRAG-Bench ({size.seed})", len(planned), "topics"))
+        drawn = list(progress(made, f"drawing MRAG-Bench ({size.seed})", len(planned), "topics"))
     rows, ids = _topic_rows(size, drawn, corpus)
     for number, part in enumerate(shards(rows, _N_SHARDS)):
         # as in the data set: "test-00009-…", then "test-000010-…", one digit longer

@@ -11,12 +11,13 @@ from dataclasses import replace
 
 import pandas as pd
 
-from vrag_kit.config import Entry, Workspace
+from vrag_kit.config import Entry
 from vrag_kit.papers.mrag_suite import ambiguity as paper
 from vrag_kit.synthetic.mrag_suite.facts import PARTS
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.types import Benchmark, Query, QueryId
+from vrag_kit.workspace import Workspace
 
 RULE = "rule"
 """The detector that knows the guide's wording, and no other."""

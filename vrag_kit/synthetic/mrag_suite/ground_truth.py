@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from vrag_kit.claims.verdicts import EntailmentLabel, EntailmentRequest, Label
-from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.generation.rendering import render
@@ -34,6 +33,7 @@ from vrag_kit.synthetic.visual_rag.questions import make_question
 from vrag_kit.synthetic.world.organisms import hidden_part
 from vrag_kit.synthetic.world.traits import Species
 from vrag_kit.types import Answer, Benchmark, Document, Prompt, Query
+from vrag_kit.workspace import Workspace
 
 if TYPE_CHECKING:
     from vrag_kit.generation.generators import Generator

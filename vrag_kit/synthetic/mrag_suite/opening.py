@@ -23,7 +23,8 @@ from pathlib import Path
 from vrag_kit.benchmarks import captions_only
 from vrag_kit.benchmarks.datasets.collection import Entry, load_collection
 from vrag_kit.errors import VragError, did_you_mean
-from vrag_kit.log import track
+from vrag_kit.files import project_path
+from vrag_kit.log import progress
 from vrag_kit.papers.mrag_suite.datasets import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
 from vrag_kit.synthetic.editions import DRAWN_SUITE, generate_once, read_note
@@ -32,7 +33,6 @@ from vrag_kit.synthetic.mrag_suite import facts, pages, webqa
 from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth
 from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.types import Benchmark
-from vrag_kit.workspace import path as project_path
 
 VISUAL_RAG = "Visual-RAG"
 MRAG_BENCH = "MRAG-Bench"
@@ -57,7 +57,8 @@ def generate_suite(edition: str, folder: Path | str) -> Path:
 def _draw(guide: Path, edition: str, folder: Path) -> None:
     size = facts.EDITIONS[edition]
     others = facts.extra_species(size)
-    for name in track(DRAWN_HERE, f"drawing the suite ({size.seed})", len(DRAWN_HERE), "data sets"):
+    label = f"drawing the suite ({size.seed})"
+    for name in progress(DRAWN_HERE, label, len(DRAWN_HERE), "data sets"):
         seed, room = f"{size.seed}/{name}", folder / name.lower()
         if name == WEBQA:
             shown = webqa.write_webqa(guide, facts.suite_species(size), seed, room)

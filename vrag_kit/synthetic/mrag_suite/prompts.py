@@ -23,7 +23,7 @@ from vrag_kit.benchmarks import captions_only
 from vrag_kit.benchmarks.articles import split_sentences
 from vrag_kit.claims.checkers import RULE
 from vrag_kit.claims.verdicts import Label
-from vrag_kit.config import Entry, Workspace
+from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, gcue_contexts, load_generator
 from vrag_kit.generation.contexts import zero_shot
@@ -43,6 +43,7 @@ from vrag_kit.synthetic.mrag_suite import ground_truth
 from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth
 from vrag_kit.synthetic.mrag_suite.opening import MRAG_BENCH, VISUAL_RAG
 from vrag_kit.types import Benchmark, Context, JsonView, Query, QueryId, Status, ordered
+from vrag_kit.workspace import Workspace
 
 FIELD_GUIDE = "field-guide"
 """Value of the parameter `prompt` for the shipped answerers."""

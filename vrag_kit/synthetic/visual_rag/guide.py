@@ -37,7 +37,7 @@ import numpy as np
 
 from vrag_kit.benchmarks.datasets.webqa import LINES
 from vrag_kit.files import write_file
-from vrag_kit.log import track
+from vrag_kit.log import progress
 from vrag_kit.synthetic.editions import generate_once, worker_pool
 from vrag_kit.synthetic.rows import write_json_lines
 from vrag_kit.synthetic.visual_rag.articles import write_species_texts
@@ -114,7 +114,7 @@ def plan_webqa(edition: FieldGuideEdition) -> tuple[list[SpeciesPlan], list[WebQ
     """
     species = species_slots(edition)
     planned = (plan_species(edition, slot) for slot in species)
-    pages = list(track(planned, "choosing images for captions", len(species), "species"))
+    pages = list(progress(planned, "choosing images for captions", len(species), "species"))
     plain = []  # of each page, the photographs that show no part which is asked about
     for number, page in enumerate(pages):
         asked = frozenset(question.part for question in page.questions)
@@ -228,9 +228,9 @@ def _draw(edition: str, folder: Path) -> None:
     plates.mkdir(exist_ok=True)
     with worker_pool() as pool:
         drawn = pool.map(partial(generate_species, size, images), slots)
-        rows = list(track(drawn, f"drawing the Field Guide ({edition})", len(slots), "species"))
+        rows = list(progress(drawn, f"drawing the Field Guide ({edition})", len(slots), "species"))
         plated = pool.map(partial(draw_plates, edition, plates), with_plates)
-        list(track(plated, f"drawing the plates ({edition})", len(with_plates), "species"))
+        list(progress(plated, f"drawing the plates ({edition})", len(with_plates), "species"))
     write_json_lines(folder / "annotations.jsonl", chain.from_iterable(rows))
     write_species_texts(edition, folder)
     write_webqa(size, images, folder / "webqa")
