@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
 
 _WEIGHTS = Path(__file__).parent / "synthetic" / "weights"
 
@@ -130,7 +131,15 @@ def write_file(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 @contextmanager
 def lock_folder(folder: Path, *, name: str = ".lock") -> Iterator[None]:
-    """Create `folder` and lock the file `name` in it; wait while another process holds it."""
+    """Create `folder` and lock the file `name` in it; wait while another process holds it, and say
+    so.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / name):
+    lock = FileLock(folder / name)
+    try:
+        held = lock.acquire(timeout=0.5)
+    except Timeout:
+        logger.info(f"waiting: another process works in {folder}")
+        held = lock.acquire()
+    with held:
         yield

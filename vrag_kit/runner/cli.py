@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     from vrag_kit.fetching.image_folder import FetchReport
 
 app = Typer(
-    add_completion=False,
     no_args_is_help=True,
-    help="Research kit for visual retrieval-augmented generation.",
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # lines of a docstring flow together, at any width
 )
@@ -42,6 +41,19 @@ Only = Annotated[
 Stores = Annotated[list[Path], Argument(help="stores of answers, such as answers.sqlite")]
 Folder = Annotated[Path, Option(help="the folder; what it holds is not fetched again")]
 AsJson = Annotated[bool, Option("--json", help="print JSON")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"vrag_kit {version('vrag_kit')}")
+        raise Exit
+
+
+@app.callback()
+def research_kit(
+    _: Annotated[bool, Option("--version", callback=_print_version, is_eager=True)] = False,
+) -> None:
+    """Research kit for visual retrieval-augmented generation."""
 
 
 @app.command()
@@ -354,6 +366,10 @@ def main() -> None:
     except (VragError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
+    except SystemExit as ended:
+        if ended.code == 128 + signal.SIGINT:
+            print("interrupted: run the same command again to go on", file=sys.stderr)
+        raise
 
 
 if __name__ == "__main__":
