@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from statistics import NormalDist
 
@@ -19,7 +18,7 @@ from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis.comparisons import holm_by_family
-from vrag_kit.analysis.report_tables import ci_cells, format_ci, format_p, report_table
+from vrag_kit.analysis.report_tables import LEVEL, ci_cells, format_p, report_table
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.config import Workspace
 from vrag_kit.errors import VragError
@@ -33,7 +32,6 @@ SUPPORTED = "supported"
 CONTRADICTED = "contradicted"
 COMPATIBLE = "compatible"
 UNDECIDED = "undecided"
-NOT_RUN = "not run"
 AT_CHANCE = "not tested: at chance"
 """Verdict where a setting with evidence does not differ from random choice."""
 STATEMENT_COLUMNS = [
@@ -51,9 +49,10 @@ _FIGURE_CAPTION = (
     " subgroups. No verdict: the data are not the paper's, or a setting with evidence does not"
     " differ from random choice."
 )
+PAPERS = ("visual_rag", "mrag_bench", "crag_mm")
+"""Folders of the papers with statements, in the order of figures."""
 _KEY = ["paper", "statement_id"]
 _ESTIMATE = ["value", "ci_low", "ci_high"]
-_LEVEL = 0.05
 _EXACT = 1e-9  # a printed number on the edge of its range is inside
 
 
@@ -65,12 +64,8 @@ class DataSource:
     """Name of the benchmark."""
     edition: str = ""
     """Which release of the paper's own data it is; "" for any other data."""
-    no_verdict: str = OTHER_DATA
-    """The text shown instead of a verdict where `edition` is ""."""
-
-    def __str__(self) -> str:
-        """The name as tables show it: "visual-rag (Visual-RAG v1, first upload)"."""
-        return f"{self.name} ({self.edition})" if self.edition else self.name
+    no_verdict: str = ""
+    """The text shown instead of a verdict; "" on the paper's own data."""
 
 
 def make_data_source(benchmark: Benchmark, edition: str, otherwise: str = OTHER_DATA) -> DataSource:
@@ -79,7 +74,7 @@ def make_data_source(benchmark: Benchmark, edition: str, otherwise: str = OTHER_
     """
     if is_synthetic(benchmark):
         return DataSource(benchmark.name, no_verdict=SYNTHETIC)
-    return DataSource(benchmark.name, edition, otherwise)
+    return DataSource(benchmark.name, edition, "" if edition else otherwise)
 
 
 def is_synthetic(benchmark: Benchmark) -> bool:
@@ -88,8 +83,8 @@ def is_synthetic(benchmark: Benchmark) -> bool:
     """
     query = next(iter(benchmark.queries.values()), None)
     places = [query.metadata.get("where"), query.image and query.image.where] if query else []
-    parents = (Path(place).parents for place in places if isinstance(place, str))
-    return any((folder / "edition.json").is_file() for folder in chain.from_iterable(parents))
+    folders = [each for place in places if isinstance(place, str) for each in Path(place).parents]
+    return any((folder / "edition.json").is_file() for folder in folders)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,26 +142,26 @@ class Statement:
             return f"at least {self.low:g}" if math.isinf(self.high) else f"at most {self.high:g}"
         return f"{self.low:g} to {self.high:g}"
 
-    def verdict(self, value: float, low: float, high: float, *, significant: bool = True) -> str:
-        """Returns the verdict for a number with the interval [`low`, `high`]. It is "supported" if
-        the whole interval lies in the expected range, "contradicted" if none of it does, both only
-        if `significant`; else "undecided".
+    def holds(self, value: float) -> bool:
+        """Whether a number lies in the expected range. A printed number on its edge does."""
+        return self.low - _EXACT <= value <= self.high + _EXACT
+
+    def verdict(self, value: float, p: float) -> str:
+        """Returns the verdict for a number with the p-value `p`. Below 0.05 it is "supported" if
+        the number lies in the expected range, else "contradicted"; otherwise "undecided".
 
         A range with two ends may be narrower than any interval. There the verdict is "compatible"
-        if the number lies in the range, but only part of its interval does.
+        if the number lies in the range, but not significantly so.
         """
-        if significant and self.low - _EXACT <= low and high <= self.high + _EXACT:
-            return SUPPORTED
-        if significant and (high < self.low - _EXACT or low > self.high + _EXACT):
-            return CONTRADICTED
-        known = not math.isnan(low + high)
+        if p < LEVEL:
+            return SUPPORTED if self.holds(value) else CONTRADICTED
         two_ends = math.isfinite(self.low) and math.isfinite(self.high)
-        return COMPATIBLE if known and two_ends and self.low <= value <= self.high else UNDECIDED
+        return COMPATIBLE if p == p and two_ends and self.holds(value) else UNDECIDED
 
     def p_value(self, value: float, low: float, high: float) -> float:
         """Two-sided p-value behind `verdict`, from the number's 95 % interval. The null hypothesis
-        puts the true value at the end of the range that the number is beyond. For a number inside
-        the range, it is the end that is harder to exclude. NaN without an interval.
+        puts the true value at the end of the range that is harder to exclude. NaN without an
+        interval.
 
         The p-value is 0.05 where the interval touches that end, and otherwise 2 Φ(−1.96 · distance
         of the end / width of the interval on that side). The tail is taken as normal, which holds
@@ -174,13 +169,10 @@ class Statement:
         """
         if math.isnan(value + low + high):
             return math.nan
-        ends = [end for end in (self.low, self.high) if math.isfinite(end)]
-        if not self.low - _EXACT <= value <= self.high + _EXACT:
-            ends = [self.low if value < self.low else self.high]
         p, normal = 0.0, NormalDist()
-        for end in ends:
+        for end in (self.low, self.high):
             reach = high - value if end > value else value - low
-            z = normal.inv_cdf(1 - _LEVEL / 2) * abs(end - value) / max(reach, _EXACT)
+            z = normal.inv_cdf(1 - LEVEL / 2) * abs(end - value) / max(reach, _EXACT)
             p = max(p, 2 * normal.cdf(-z))
         return p
 
@@ -192,68 +184,61 @@ def load_statements(paper: str) -> tuple[Statement, ...]:
 
 
 def select_differences(
-    statements: Sequence[Statement],
-    differences: pd.DataFrame,
-    published_name: Callable[[str], str] = str,
+    paper: str, notebook: str, differences: pd.DataFrame, names: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """Selects the numbers of statements from a table of differences: rows of their setting,
-    baseline and metric (if `differences` has that column), of the models that they are about by
-    `published_name`. Adds the columns statement_id, system and stratum.
+    """Selects the numbers of a paper's statements that are about a notebook ("31") from a table of
+    differences: rows of their setting, baseline and metric (if `differences` has that column), of
+    the models that they are about; `names` maps a model to its name in the paper. Adds the columns
+    statement_id, system and stratum.
     """
     columns = [name for name in ("metric", "setting", "baseline") if name in differences]
+    published = differences["model"].replace(dict(names or {}))
     parts = []
-    for statement in statements:
+    for statement in load_statements(paper):
         arm = [getattr(statement, name) for name in columns]
-        part = differences[(differences[columns] == arm).all(axis=1)]
+        rows = (differences[columns] == arm).all(axis=1) & (statement.notebook == notebook)
         if statement.of:
-            part = part[part["model"].map(published_name).isin(statement.of)]
-        parts.append(part.assign(statement_id=statement.name, system=part["model"], stratum=ALL))
-    return pd.concat(parts, ignore_index=True)
+            rows &= published.isin(statement.of)
+        parts.append(differences[rows].assign(statement_id=statement.name))
+    numbers = pd.concat(parts, ignore_index=True)
+    return numbers.assign(system=numbers["model"], stratum=ALL)
 
 
 def save_statement_checks(
-    paper: str,
-    notebook: str,
-    numbers: pd.DataFrame,
-    source: DataSource | Mapping[str, DataSource],
-    at: Workspace,
+    paper: str, notebook: str, numbers: pd.DataFrame, at: Workspace
 ) -> pd.DataFrame:
     """Saves the checks of the statements of a paper that are about a notebook ("31") as
     <paper>/NN_claims.csv below the workspace's `figures_dir`, and returns them:
     `STATEMENT_COLUMNS`. `numbers` has the columns statement_id, system, stratum, value, ci_low,
-    ci_high, n and optionally at_chance; text, metric and range come from the statements. `source`
-    is one for all, or maps a statement's name to its source.
+    ci_high, n, source (a `DataSource`) and optionally at_chance; text, metric and range come from
+    the statements.
 
-    On the paper's own data (`source.edition`) a verdict requires p_holm below 0.05 too: Holm over
-    all statements and models of the notebook, with each stratum and all questions as separate
-    families, as in `compare`. On other data `source.no_verdict` replaces the verdict, and p is NaN.
+    On the paper's own data a verdict requires p_holm below 0.05: Holm over all statements and
+    models of the notebook, with each stratum and all questions as separate families, as in
+    `compare`. On other data `no_verdict` of the source replaces the verdict, and p is NaN.
     A row at chance has the verdict `AT_CHANCE`, and is left out of the correction.
     Raises `VragError` if the file cannot be written.
     """
     statements, rows = {each.name: each for each in load_statements(paper)}, []
     for row in numbers.to_dict("records"):
-        statement = statements[row["statement_id"]]
-        data = source if isinstance(source, DataSource) else source[statement.name]
+        statement, source = statements[row["statement_id"]], row["source"]
+        verdict = AT_CHANCE if row.get("at_chance") else source.no_verdict
         known: dict[Hashable, object] = {
             "statement": statement.says,
-            "source": data.name,
-            "data_version": data.edition,
+            "source": source.name,
+            "data_version": source.edition,
             "metric": statement.measured,
             "unit": statement.unit,
             "expected": statement.expected,
-            "verdict": "" if data.edition else data.no_verdict,
+            "verdict": verdict,
+            "p": math.nan if verdict else statement.p_value(*(row[name] for name in _ESTIMATE)),
         }
-        if row.get("at_chance"):
-            known["verdict"] = AT_CHANCE
-        tested = not known["verdict"]
-        p = statement.p_value(*(row[name] for name in _ESTIMATE)) if tested else math.nan
-        rows.append(row | known | {"p": p})
+        rows.append(row | known)
     checks = pd.DataFrame(rows, columns=STATEMENT_COLUMNS)
     checks["p_holm"] = holm_by_family(checks, ["stratum"])
     for place, check in checks[checks["verdict"] == ""].iterrows():
-        statement, significant = statements[check["statement_id"]], check["p_holm"] < _LEVEL
-        verdict = statement.verdict(*check[_ESTIMATE], significant=significant)
-        checks.loc[place, "verdict"] = verdict
+        statement = statements[check["statement_id"]]
+        checks.loc[place, "verdict"] = statement.verdict(check["value"], check["p_holm"])
     file = project_path(at.figures_dir) / paper / f"{notebook}_claims.csv"
     try:
         write_file(file, checks.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
@@ -282,27 +267,26 @@ def load_statement_checks(folder: Path | str) -> pd.DataFrame:
     tables = [pd.read_csv(file).assign(paper=file.parent.name) for file in files]
     empty = pd.DataFrame(columns=["paper", *STATEMENT_COLUMNS])
     checks = pd.concat([empty, *tables], ignore_index=True) if tables else empty
-    return checks.merge(_of_papers(checks["paper"])[[*_KEY, "low", "high"]], "left", _KEY)
+    return checks.merge(_all_statements()[[*_KEY, "low", "high"]], "left", _KEY)
 
 
-def _of_papers(papers: Iterable[str]) -> pd.DataFrame:
-    """A row for each statement of the papers: `_KEY`, low, high, short, and counts."""
-    rows: list[tuple[object, ...]] = []
-    for paper in dict.fromkeys(papers):
-        for each in load_statements(paper):
-            short = each.short or each.name.replace("_", " ")
-            rows.append((paper, each.name, each.low, each.high, short, each.counts))
-    return pd.DataFrame(rows, columns=[*_KEY, "low", "high", "short", "counts"])
+def _all_statements() -> pd.DataFrame:
+    """A row for each statement of the papers: paper, statement_id, and its fields."""
+    tables = {paper: pd.DataFrame(load_statements(paper)) for paper in PAPERS}
+    rows = pd.concat(tables, names=["paper"]).reset_index("paper")
+    return rows.rename(columns={"name": "statement_id"})
 
 
 def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str) -> Figure:
     """Draws each row of `load_statement_checks`, at least one, with its interval, and a tick at
     each finite end of its expected range, under headings of statements; `names` maps a paper's
-    folder to its name, in the order of the rows. Shares and differences are in points, correlations
+    folder to its name. Shares and differences are in points, correlations
     × 100. Verdicts, which only a paper's own data have, are colours.
     """
-    known = _of_papers(names)[[*_KEY, "short", "counts"]]
-    rows = known.merge(checks, on=_KEY)
+    known = _all_statements()
+    known["short"] = known["short"].where(known["short"] != "", known["statement_id"])
+    rows = known[[*_KEY, "short", "counts"]].merge(checks, on=_KEY)
+    rows["short"] = rows["short"].str.replace("_", " ")
     points = [*_ESTIMATE, "low", "high"]
     rows[points] = rows[points].astype(float).mul(np.where(rows["unit"].isna(), 100, 1), axis=0)
     verdicts = rows["verdict"].where(~rows["verdict"].str.startswith("not tested"), _NO_VERDICT)
@@ -321,25 +305,3 @@ def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str
         title=title,
         caption=_FIGURE_CAPTION,
     )
-
-
-def statements_table(paper: str, folder: Path | str) -> pd.DataFrame:
-    """Lists all statements of a paper with the checks saved below `folder`: statement, verdict,
-    numbers (model and stratum, number with interval), source; a row for each check. Those without
-    one come last: their verdict is "not run", and numbers names the notebook. Empty if nothing was
-    saved.
-    """
-    checks, rows = load_statement_checks(folder), []
-    checks = checks[checks["paper"] == paper]
-    for each in load_statements(paper) if len(checks) else ():
-        says = f"{each.says}, expected {each.expected} ({each.section})"
-        found = checks[checks["statement_id"] == each.name].fillna({"data_version": ""})
-        for row in found.to_dict("records"):
-            where = row["system"] if row["stratum"] == ALL else f"{row['system']}, {row['stratum']}"
-            number = format_ci(*(row[name] for name in _ESTIMATE), decimals=2)
-            source = str(DataSource(row["source"], row["data_version"]))
-            rows.append((says, row["verdict"], f"{where}: {number}", source))
-        if found.empty:
-            rows.append((says, NOT_RUN, f"run notebook {each.notebook}", ""))
-    rows.sort(key=lambda row: row[1] == NOT_RUN)
-    return pd.DataFrame(rows, columns=["statement", "verdict", "numbers", "source"])
