@@ -135,14 +135,10 @@ def retrieval_table_with_published(results: pd.DataFrame, paper: pd.DataFrame) -
     Rows are (retriever, metric), columns the cutoffs; our cells read "mean [low, high]". Both in
     percent.
     """
-    computed = results["retriever"].str.endswith(" order")  # references, which have no interval
-    cells = ci_cells(results).mask(computed, results["value"].map("{:.1f}".format))
-    theirs = paper.assign(
-        cell=paper["value"].map("{:.2f}".format),
-        retriever=paper["retriever"] + " (reported, other data)",
-    )
-    both, rows = pd.concat([results.assign(cell=cells), theirs]), ["retriever", "metric"]
-    table = report_table(both, rows=rows, columns=["k"], cells=both["cell"])
+    theirs = paper.assign(retriever=paper["retriever"] + " (reported, other data)")
+    both = pd.concat([results, theirs])
+    cells = ci_cells(both).str.removesuffix(" (no interval)")
+    table = report_table(both, rows=["retriever", "metric"], columns=["k"], cells=cells)
     return table.rename(columns="@{}".format)
 
 
