@@ -70,7 +70,7 @@ def test_the_papers_data_are_an_edition_by_its_bytes_and_not_by_its_counts(
 ) -> None:
     assert data_source(papers) == DataSource(papers.name, "Visual-RAG v1, second upload")
     other = replace(papers, read_from=(papers.fingerprint, "0" * 40))
-    assert data_source(other).no_verdict == "not tested: unknown data version"
+    assert data_source(other).no_verdict == "not tested: not the paper's data"
     assert data_source(papers.with_documents([])).edition  # what is shown beside moves no question
     few = papers.subset(list(papers.queries)[1:])
     assert data_source(few).no_verdict == "not tested: not the paper's data"

@@ -162,8 +162,11 @@ def test_gcue_is_that_of_its_own_table_and_undecided_where_a_clue_does_not_help(
 def test_several_clues_stand_among_ten_images_as_in_the_papers_table() -> None:
     arms = {("m_gt", 1): 0.5, ("m_in_k", 5): 1.0, ("m_in_k", 10): 0.25}
     table = judged_arms({("gpt-4o", *arm): [share] * 30 for arm, share in arms.items()})
-    number = ours("few_clues_with_distractors", table.assign(m=1), 6)["GPT-4o, m=1"]
+    both = pd.concat([table.assign(m=1), table.assign(m=2)])
+    number = ours("few_clues_with_distractors", both, 6)["GPT-4o, m=1"]
     assert number.value == pytest.approx(25 - 50)
+    # of a list of numbers of clues all must have been asked
+    assert ours("few_clues_with_distractors", table.assign(m=1), 6) == {}
 
 
 def test_saved_checks_are_results_with_the_strata_apart(tmp_path: Path) -> None:

@@ -96,7 +96,8 @@ def statement_numbers(statement: Statement, scores: pd.DataFrame) -> dict[str, N
             label = statement.label.format(model=model, setting=setting, k=sample[0])
             families.setdefault(label, []).append(sample)
     scale = scale_of(scores)
-    scale = scale.differences if statement.is_difference else scale
+    if statement.is_difference or statement.metric == "gcue":
+        scale = scale.differences
     return {label: _meant(statement, scale, family) for label, family in families.items()}
 
 
@@ -115,8 +116,6 @@ def _samples(statement: Statement, setting: str, scores: pd.DataFrame) -> Iterat
         scores = scores.sub((scores["zero_shot", 0] + scores["non_clue", 1]) / 2, axis=0)
         whole = scores["gt_clue", 1]
     ks, others = (sorted(scores.get(arm, pd.DataFrame())) for arm in (setting, first))
-    if not set(statement.needs) <= set(ks):
-        return
     for k in _chosen(statement.k, ks):
         if not statement.is_difference:
             yield k, scores[setting, k], whole
@@ -127,9 +126,11 @@ def _samples(statement: Statement, setting: str, scores: pd.DataFrame) -> Iterat
 
 
 def _chosen(which: str | Sequence[int], ks: list[int], k: int = 0) -> list[int]:
-    """The values of k in `ks` that a statement names, some of them relative to `k`."""
+    """The values of k in `ks` that a statement names, some of them relative to `k`; of a list all,
+    or none.
+    """
     if not isinstance(which, str):
-        return [each for each in which if each in ks]
+        return list(which) if set(which) <= set(ks) else []
     named = {"all": ks, "first": ks[:1], "last": ks[-1:], "same": [k] if k in ks else []}
     return {**named, "previous": [each for each in ks if each < k][-1:]}[which]
 
