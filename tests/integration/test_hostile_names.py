@@ -53,7 +53,7 @@ def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Pat
     table = judged(name)
     means = to_percent(mean_scores(table, by=["model", "setting", "k"]))
     wide = pd.DataFrame([[name]], pd.Index([name], name=name), pd.Index([name], name=name))
-    source = DataSource(name, no_verdict="not tested")
+    source = DataSource(name)
     checks = save_checks("03", table, source, Workspace(figures_dir=tmp_path))
     pages = [
         show_statements(checks).to_html(),

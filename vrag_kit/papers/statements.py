@@ -1,6 +1,5 @@
 """A paper's statements as data, and their checks against measured results, shared by all papers:
-data sources, verdicts on the paper's own data, the rows that a notebook saves, the report's first
-table.
+data sources, verdicts on the paper's own data, the rows that a notebook saves.
 """
 
 from __future__ import annotations
@@ -64,8 +63,8 @@ class DataSource:
     """Name of the benchmark."""
     edition: str = ""
     """Which release of the paper's own data it is; "" for any other data."""
-    no_verdict: str = ""
-    """The text shown instead of a verdict; "" on the paper's own data."""
+    no_verdict: str = OTHER_DATA
+    """The text shown instead of a verdict where `edition` is ""."""
 
 
 def make_data_source(benchmark: Benchmark, edition: str) -> DataSource:
@@ -74,7 +73,7 @@ def make_data_source(benchmark: Benchmark, edition: str) -> DataSource:
     """
     if is_synthetic(benchmark):
         return DataSource(benchmark.name, no_verdict=SYNTHETIC)
-    return DataSource(benchmark.name, edition, "" if edition else OTHER_DATA)
+    return DataSource(benchmark.name, edition)
 
 
 def is_synthetic(benchmark: Benchmark) -> bool:
@@ -203,13 +202,17 @@ def select_differences(
 
 
 def save_statement_checks(
-    paper: str, notebook: str, numbers: pd.DataFrame, at: Workspace
+    paper: str,
+    notebook: str,
+    numbers: pd.DataFrame,
+    sources: Sequence[DataSource],
+    at: Workspace,
 ) -> pd.DataFrame:
     """Saves the checks of the statements of a paper that are about a notebook ("31") as
     <paper>/NN_claims.csv below the workspace's `figures_dir`, and returns them:
     `STATEMENT_COLUMNS`. `numbers` has the columns statement_id, system, stratum, value, ci_low,
-    ci_high, n, source (a `DataSource`) and optionally at_chance; text, metric and range come from
-    the statements.
+    ci_high, n and optionally at_chance, and `sources` one source for each row; text, metric and
+    range come from the statements.
 
     On the paper's own data a verdict requires p_holm below 0.05: Holm over all statements and
     models of the notebook, with each stratum and all questions as separate families, as in
@@ -218,9 +221,11 @@ def save_statement_checks(
     Raises `VragError` if the file cannot be written.
     """
     statements, rows = {each.name: each for each in load_statements(paper)}, []
-    for row in numbers.to_dict("records"):
-        statement, source = statements[row["statement_id"]], row["source"]
-        verdict = AT_CHANCE if row.get("at_chance") else source.no_verdict
+    for row, source in zip(numbers.to_dict("records"), sources, strict=True):
+        statement = statements[row["statement_id"]]
+        verdict = "" if source.edition else source.no_verdict
+        if row.get("at_chance"):
+            verdict = AT_CHANCE
         known: dict[Hashable, object] = {
             "statement": statement.says,
             "source": source.name,

@@ -273,5 +273,5 @@ def check_statements(
     """
     numbers = select_differences("crag_mm", notebook, differences)
     sources = {True: data_source(multi), False: data_source(single)}
-    numbers["source"] = numbers["setting"].isin(OF_CONVERSATIONS).map(sources)
-    return save_statement_checks("crag_mm", notebook, numbers, at)
+    each = [sources[setting in OF_CONVERSATIONS] for setting in numbers["setting"]]
+    return save_statement_checks("crag_mm", notebook, numbers, each, at)

@@ -66,12 +66,12 @@ def check_statements(
         PAPER, notebook, overall.drop(columns="metric", errors="ignore"), published_names()
     )
     if means is not None:
-        chance = settings_at_chance(means)
-        chance = chance["model"] + "\n" + chance["setting"]
+        found = settings_at_chance(means)
+        chance = found["model"] + "\n" + found["setting"]
         first, second = (
             numbers["model"] + "\n" + numbers[side] for side in ("setting", "baseline")
         )
         numbers["at_chance"] = first.isin(chance) | second.isin(chance)
     source = make_data_source(benchmark, EDITION if is_paper_data(benchmark) else "")
-    checks = save_statement_checks(PAPER, notebook, numbers.assign(source=source), at)
-    return show_statements(checks)
+    sources = [source] * len(numbers)
+    return show_statements(save_statement_checks(PAPER, notebook, numbers, sources, at))

@@ -31,8 +31,6 @@ PAPER_RETRIEVERS = {
     "TIGER-Lab-VLM2Vec-Qwen2VL-2B": "VLM2Vec",
 }
 """Maps a retriever's name, as `params/visual_rag/paper.yaml` loads it, to the paper's name."""
-_DETECTORS = ("abstention", "judge_flag", "phrase_match")
-"""Our metrics that are compared with the paper's idk_rate."""
 _RUN_TABLES = {"accuracy": RUN_TABLES, "rouge": (14, 16)}
 """Maps a metric to the tables with its published runs."""
 _AVERAGED = ("gt_clue", "one_in_k")
@@ -67,12 +65,11 @@ def compare_to_paper(
     "inconclusive". Each cell stands alone, without a correction for multiple tests. A cell
     is "not comparable" if its queries (`n`, and as many more as answers failed) are not as many
     as the paper's (as in Table 6, but for its 266). A bias shared by the paper's judge and ours is
-    not covered. The best top-k
-    (setting "rag_best") is compared whatever its k.
+    not covered. The best top-k (setting "rag_best") is compared whatever its k.
     """
     (metric,), edition = paper["metric"].unique(), data_source(benchmark).edition
-    named = _DETECTORS if metric == "idk_rate" else (metric,)
-    results = results[results["metric"].isin(named)]
+    if metric != "idk_rate":  # our detectors of abstention have other names
+        results = results[results["metric"] == metric]
     if "stratum" in results:
         results = results[results["stratum"] == ALL]
     by_paper = metric == "rouge" or set(judged["judge"]) == {_JUDGE}
@@ -125,7 +122,7 @@ def _run_noise(cells: pd.DataFrame, draws: pd.Series, tables: tuple[int, ...]) -
     by_model = (spreads["std"] ** 2).groupby(spreads["model"]).agg(["size", "mean"])
     pooled = by_model.reindex(cells["paper_model"]).reset_index(drop=True)
     error = np.sqrt(pooled["mean"] * (1 / theirs + 1 / draws))
-    return error * stdtrit((_RUNS - 1) * pooled["size"], 0.975)
+    return pd.Series(error * stdtrit((_RUNS - 1) * pooled["size"], 0.975))
 
 
 def retrieval_table_with_published(results: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:

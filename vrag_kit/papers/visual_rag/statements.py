@@ -143,7 +143,7 @@ def _meant(statement: Statement, scale: Scale, family: Sequence[_Sample]) -> Num
     if statement.over == "max of min":
         values = values.reshape(len(statement.k), -1, 3).min(axis=0)
     meant = values.min(axis=0) if statement.over == "min" else values.max(axis=0)
-    return Number(*meant.tolist(), n)
+    return Number(float(meant[0]), float(meant[1]), float(meant[2]), n)
 
 
 def _estimate(
@@ -152,7 +152,8 @@ def _estimate(
     """(mean, ends of its interval, n) of `values`, in percent, or of their share of `whole`."""
     if whole is None:
         known = values.dropna()
-        found = estimate(known, known.index.get_level_values("group"), scale=scale, level=level)
+        groups = known.index.get_level_values("group").to_numpy()
+        found = estimate(known, groups, scale=scale, level=level)
         return 100 * found.value, 100 * found.ci_low, 100 * found.ci_high, found.n
     both = pd.DataFrame({"gained": values, "benefit": whole}).dropna()
     if len(both) == 1 and whole.mean() > 0:
@@ -194,5 +195,4 @@ def save_checks(
                 number = Number(number.value, number.value, number.value, number.n)
             row = {"statement_id": statement.name, "system": system, "stratum": stratum}
             rows.append(row | number._asdict())
-    numbers = pd.DataFrame(rows).assign(source=source)
-    return save_statement_checks(PAPER, notebook, numbers, at)
+    return save_statement_checks(PAPER, notebook, pd.DataFrame(rows), [source] * len(rows), at)
