@@ -166,7 +166,7 @@ def check_statements(
     notebook: str, table: pd.DataFrame, benchmark: Benchmark, at: Workspace
 ) -> Styler:
     """Checks the paper's statements that a notebook can test, saves them (`save_checks`) below
-    `folder`, its `figures_dir`, and formats them for display.
+    the workspace's `figures_dir`, and formats them for display.
     """
     return show_statements(save_checks(notebook, table, data_source(benchmark), at))
 
