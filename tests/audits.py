@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from vrag_kit.papers.audit import contradictions
+from vrag_kit.papers.audit import FINDINGS, contradictions
 
 Tables = Mapping[int | str, pd.DataFrame]
 
@@ -29,3 +29,9 @@ def with_error(
     table = tables[number].copy()
     table.loc[place, column] += error
     return {**tables, number: table}
+
+
+def summary(checks: pd.DataFrame) -> pd.DataFrame:
+    """The number of each finding, in the order of `FINDINGS`, of each check."""
+    counts = pd.crosstab(checks["check"], checks["finding"])
+    return counts.reindex(index=checks["check"].unique(), columns=list(FINDINGS), fill_value=0)

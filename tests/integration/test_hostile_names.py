@@ -53,10 +53,10 @@ def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Pat
     table = judged(name)
     means = to_percent(mean_scores(table, by=["model", "setting", "k"]))
     wide = pd.DataFrame([[name]], pd.Index([name], name=name), pd.Index([name], name=name))
+    source = DataSource(name)
+    checks = save_checks("03", table, source, Workspace(figures_dir=tmp_path))
     pages = [
-        show_statements(
-            save_checks("03", table, DataSource(name), Workspace(figures_dir=tmp_path))
-        ).to_html(),
+        show_statements(checks).to_html(),
         style_table(wide, caption=name, precision=1).to_html(),
         style_table(means).hide(axis="index").to_html(),
         wide.to_html(notebook=True),

@@ -162,29 +162,20 @@ def contradictions(checks: pd.DataFrame) -> pd.DataFrame:
     return checks[checks["finding"] == CONTRADICTS]
 
 
-def audit_summary(checks: pd.DataFrame) -> pd.DataFrame:
-    """Counts the findings of each check. Rows are checks; columns are tables and each of
-    `FINDINGS`.
-    """
-    by_check = checks.groupby("check", sort=False)
-    tables = by_check["table"].agg(lambda names: "; ".join(dict.fromkeys(names)))
-    counts = by_check["finding"].value_counts().unstack(fill_value=0)
-    counts = counts.reindex(index=tables.index, columns=list(FINDINGS), fill_value=0)
-    return pd.concat([tables.rename("tables"), counts], axis=1)
-
-
 def audit_table(checks: pd.DataFrame) -> pd.DataFrame:
     """Returns one row for each check, the most contradictions first: the tables or the text that it
     compares, how many numbers, how many contradict, and their largest difference (NaN for none).
     """
-    summary, found = audit_summary(checks), contradictions(checks)
-    apart = (found["reported"] - found["recomputed"]).abs().groupby(found["check"]).max()
+    wrong = checks["finding"] == CONTRADICTS
+    apart = (checks["reported"] - checks["recomputed"]).abs().where(wrong)
+    by_check = checks.assign(wrong=wrong, apart=apart).groupby("check", sort=False)
+    names = by_check["table"].agg(lambda each: "; ".join(each.unique()))
     table = pd.DataFrame(
         {
-            "compared": summary["tables"].str.replace(r"^(?=\d)", "Tables ", regex=True),
-            "numbers": summary[list(FINDINGS)].sum(axis=1),
-            "contradictions": summary[CONTRADICTS],
-            "largest difference": apart.reindex(summary.index),
+            "compared": names.str.replace(r"^(?=\d)", "Tables ", regex=True),
+            "numbers": by_check.size(),
+            "contradictions": by_check["wrong"].sum(),
+            "largest difference": by_check["apart"].max(),
         }
     )
     return table.sort_values("contradictions", ascending=False, kind="stable")

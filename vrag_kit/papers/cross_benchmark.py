@@ -19,9 +19,6 @@ from vrag_kit.claims.verdicts import ClaimVerdicts
 from vrag_kit.errors import VragError
 from vrag_kit.judging import SHARES, TRUTH, Scale, judge_answers, scale_of
 from vrag_kit.judging.answer_metrics import OWN_METRICS, MetricJudge
-from vrag_kit.papers import crag_mm as crag_mm
-from vrag_kit.papers import mrag_bench as mrag_bench
-from vrag_kit.papers import visual_rag as visual_rag
 from vrag_kit.papers.crag_mm.conversations import conversation_means
 from vrag_kit.papers.visual_rag.gcue import gcue
 from vrag_kit.types import Benchmark

@@ -17,10 +17,11 @@ import nbformat
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
+from vrag_kit.analysis.report_tables import ci_cells
 from vrag_kit.errors import VragError
 from vrag_kit.files import project_path, project_root, write_file
 from vrag_kit.log import describe_failures
-from vrag_kit.papers.statements import statements_table
+from vrag_kit.papers.statements import load_statement_checks
 from vrag_kit.runner.job import ADDED, find_failure, status_file
 from vrag_kit.runner.params import cell_tags
 from vrag_kit.runner.plan import Task, read_plan
@@ -67,8 +68,10 @@ def write_report(
             sections.append(_section(task, anchor))
             paper, figures = task.name.partition("/")[0], task.settings.get("figures_dir", "")
             if f"{paper}, {figures}" not in statements:
-                table = statements_table(paper, project_path(figures))
-                statements[f"{paper}, {figures}"] = table.to_dict("records")
+                checks = load_statement_checks(project_path(figures))
+                checks = checks[checks["paper"] == paper].fillna({"data_version": ""})
+                checks = checks.assign(number=ci_cells(checks, decimals=2))
+                statements[f"{paper}, {figures}"] = checks.to_dict("records")
     page = plans[0].folder if len(plans) == 1 else project_root() / "runs"
     files = " ".join(str(plan.file) for plan in plans)
     if not any(section.body for section in sections):

@@ -13,7 +13,6 @@ import pytest
 
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers import published
-from vrag_kit.papers.audit import audit_summary
 from vrag_kit.papers.crag_mm.audit import independent_turns_early_stop
 
 TABLES = paper.audit.published_tables()
@@ -26,7 +25,7 @@ def checks() -> pd.DataFrame:
 
 
 def counts(checks: pd.DataFrame, check: str) -> list[int]:
-    return audit_summary(checks).loc[check].iloc[1:].tolist()
+    return audits.summary(checks).loc[check].tolist()
 
 
 def test_case_6_one_single_turn_row_has_another_truthfulness(checks: pd.DataFrame) -> None:

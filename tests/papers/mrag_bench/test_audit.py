@@ -15,7 +15,7 @@ from conftest import ROOT
 
 import vrag_kit.papers
 from vrag_kit.papers import published
-from vrag_kit.papers.audit import audit_summary, possible_denominators
+from vrag_kit.papers.audit import possible_denominators
 
 NOTEBOOK = ROOT / "notebooks" / "mrag_bench" / "38_mrag_audit.ipynb"
 found = partial(audits.found, digits=2)
@@ -48,7 +48,7 @@ def checks(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 def test_every_check_has_its_findings(checks: pd.DataFrame) -> None:
-    summary = audit_summary(checks).drop(columns="tables")
+    summary = audits.summary(checks)
     assert summary.T.to_dict("list") == SUMMARY
     assert found(checks, "difference from no RAG") == {  # each has the other's baseline
         ("3", "GPT-4o, retrieved_rag, image, deformation"): (7.28, -6.31),

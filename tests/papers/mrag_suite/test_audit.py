@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.papers.audit import CONTRADICTS, audit_summary
+from vrag_kit.papers.audit import CONTRADICTS
 from vrag_kit.papers.mrag_suite.audit import DAMAGED
 
 TABLES = paper.audit.published_tables()
@@ -24,7 +24,7 @@ def checks() -> pd.DataFrame:
 def counts(checks: pd.DataFrame, check: str, table: int | str | None = None) -> list[int]:
     """agrees, by rounding, not comparable, contradicts"""
     rows = checks if table is None else checks[checks["table"] == str(table)]
-    return audit_summary(rows).loc[check].iloc[1:].tolist()
+    return audits.summary(rows).loc[check].tolist()
 
 
 def found(checks: pd.DataFrame, check: str) -> dict[str, tuple[float, float]]:

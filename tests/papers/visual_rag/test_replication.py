@@ -19,6 +19,7 @@ from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.benchmarks import load_inat_corpus, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
+from vrag_kit.papers.statements import DataSource
 from vrag_kit.papers.visual_rag.published import EDITIONS, data_source, reported
 from vrag_kit.papers.visual_rag.replication import (
     PAPER_RETRIEVERS,
@@ -67,9 +68,9 @@ def papers(guide: Benchmark) -> Benchmark:
 def test_the_papers_data_are_an_edition_by_its_bytes_and_not_by_its_counts(
     papers: Benchmark, guide: Benchmark
 ) -> None:
-    assert str(data_source(papers)) == f"{papers.name} (Visual-RAG v1, second upload)"
+    assert data_source(papers) == DataSource(papers.name, "Visual-RAG v1, second upload")
     other = replace(papers, read_from=(papers.fingerprint, "0" * 40))
-    assert data_source(other).no_verdict == "not tested: unknown data version"
+    assert data_source(other).no_verdict == "not tested: not the paper's data"
     assert data_source(papers.with_documents([])).edition  # what is shown beside moves no question
     few = papers.subset(list(papers.queries)[1:])
     assert data_source(few).no_verdict == "not tested: not the paper's data"

@@ -16,20 +16,16 @@ from hypothesis import strategies as st
 
 from vrag_kit.analysis import expand_strata, load_results, paired_differences, per_query
 from vrag_kit.papers import visual_rag as paper
-from vrag_kit.papers.statements import SYNTHETIC, DataSource, Statement, statements_table
+from vrag_kit.papers.statements import SYNTHETIC, DataSource, Statement, load_statement_checks
 from vrag_kit.papers.visual_rag.gcue import gcue
 from vrag_kit.papers.visual_rag.published import PAPER_NAMES, PAPER_QUERIES
 from vrag_kit.papers.visual_rag.statements import (
     STATEMENTS,
-    Arms,
     Number,
-    published_arms,
-    retrieval_arms,
+    published_scores,
     save_checks,
     statement_numbers,
-)
-from vrag_kit.papers.visual_rag.statements import (
-    judged_arms as arms_of,
+    statement_scores,
 )
 from vrag_kit.workspace import Workspace
 
@@ -41,25 +37,25 @@ BY_NAME = {each.name: each for each in STATEMENTS}
 
 
 @cache
-def replayed(number: int) -> Arms:
+def replayed(number: int) -> pd.DataFrame:
     """The paper's table as if it were ours: each of 120 queries has the mean."""
     parts = []
     for row in TABLES[number].to_dict("records"):
         share = row["value"] / 100
         arm = {(OURS[row["model"]], row["setting"], row["k"]): [share] * 120}
         parts.append(judged_arms(arm, abstained=share, m=row.get("m", 0)))
-    return arms_of(pd.concat(parts, ignore_index=True), number)
+    return statement_scores(pd.concat(parts, ignore_index=True), number)
 
 
 def reported(said: Statement) -> dict[str, float]:
     """The statement's numbers in the paper's own table."""
-    numbers = statement_numbers(said, published_arms(TABLES[said.table], int(said.table)))
+    numbers = statement_numbers(said, published_scores(TABLES[said.table], int(said.table)))
     return {name: number.value for name, number in numbers.items()}
 
 
 def ours(name: str, judged: pd.DataFrame, table: int = 3) -> dict[str, Number]:
     """The statement's numbers in judged answers like those of a table."""
-    return statement_numbers(BY_NAME[name], arms_of(judged, table))
+    return statement_numbers(BY_NAME[name], statement_scores(judged, table))
 
 
 @pytest.mark.parametrize("said", STATEMENTS, ids=lambda said: said.name)
@@ -68,7 +64,8 @@ def test_on_answers_like_the_papers_every_number_is_the_one_its_tables_give(
 ) -> None:
     if said.table == 2:
         hits = TABLES[2].query("metric == 'hit'")
-        arms = retrieval_arms(hits.assign(value=hits["value"] / 100, query_id="q", group="g"))
+        runs = hits.assign(value=hits["value"] / 100, query_id="q", group="g")
+        arms = statement_scores(runs, 2)
     else:
         arms = replayed(int(said.table))
     found = {name: number.value for name, number in statement_numbers(said, arms).items()}
@@ -89,14 +86,16 @@ def test_a_verdict_follows_from_where_the_interval_lies_and_p_decides_alike(
     value: float, below: float, above: float, said: Statement
 ) -> None:
     low, high = value - below, value + above
-    verdict, p = said.verdict(value, low, high), said.p_value(value, low, high)
-    assert (verdict == "supported") == (said.low - 1e-9 <= low and high <= said.high + 1e-9)
+    p = said.p_value(value, low, high)
+    verdict = said.verdict(value, p)
+    inside = said.low - 1e-9 <= low and high <= said.high + 1e-9
+    assert (verdict == "supported") == inside or p == pytest.approx(0.05)
     if verdict == "compatible":
         assert -np.inf < said.low <= value <= said.high < np.inf
     if verdict == "contradicted":
         assert not said.low <= value <= said.high
-    assert (verdict in ("supported", "contradicted")) == (p < 0.05) or p == pytest.approx(0.05)
-    assert said.verdict(value, np.nan, np.nan) == "undecided"
+    assert (verdict in ("supported", "contradicted")) == (p < 0.05)
+    assert said.verdict(value, said.p_value(value, np.nan, np.nan)) == "undecided"
 
 
 @pytest.mark.parametrize(("missed", "verdict"), [(65, "supported"), (60, "contradicted")])
@@ -149,7 +148,8 @@ def test_gcue_is_that_of_its_own_table_and_undecided_where_a_clue_does_not_help(
         table = judged_arms(arms)
         (number,) = ours("gcue_proprietary_recovers", table).values()
         curve = gcue(table, lambdas=[0.5]).set_index("k")["value"]
-        verdict = BY_NAME["gcue_proprietary_recovers"].verdict(*number[:3])
+        said = BY_NAME["gcue_proprietary_recovers"]
+        verdict = said.verdict(number.value, said.p_value(*number[:3]))
         if helps:
             assert number.value == pytest.approx(curve[5] - curve[3])
             assert verdict == "contradicted"
@@ -162,12 +162,14 @@ def test_gcue_is_that_of_its_own_table_and_undecided_where_a_clue_does_not_help(
 def test_several_clues_stand_among_ten_images_as_in_the_papers_table() -> None:
     arms = {("m_gt", 1): 0.5, ("m_in_k", 5): 1.0, ("m_in_k", 10): 0.25}
     table = judged_arms({("gpt-4o", *arm): [share] * 30 for arm, share in arms.items()})
-    number = ours("few_clues_with_distractors", table.assign(m=1), 6)["GPT-4o, m=1"]
+    both = pd.concat([table.assign(m=1), table.assign(m=2)])
+    number = ours("few_clues_with_distractors", both, 6)["GPT-4o, m=1"]
     assert number.value == pytest.approx(25 - 50)
+    # of a list of numbers of clues all must have been asked
+    assert ours("few_clues_with_distractors", table.assign(m=1), 6) == {}
 
 
-def test_saved_checks_are_results_and_make_a_table_with_the_strata_apart(tmp_path: Path) -> None:
-    assert statements_table("visual_rag", tmp_path).empty
+def test_saved_checks_are_results_with_the_strata_apart(tmp_path: Path) -> None:
     scores = {"zero_shot": [1.0] * 10 + [0.0] * 30, "gt_clue": [0.0] * 10 + [1.0] * 30}
     arms = {("own", setting, int(setting == "gt_clue")): each for setting, each in scores.items()}
     arms |= {(OURS["GPT-4o"], *arm[1:]): each[::-1] for arm, each in arms.items()}
@@ -179,12 +181,10 @@ def test_saved_checks_are_results_and_make_a_table_with_the_strata_apart(tmp_pat
     assert set(saved["unit"]) == {"points"}
     # of the open models the largest gain is not known before all five were asked
     assert set(saved["statement_id"]) == {"clue_helps", "clue_helps_proprietary_models"}
-    table = statements_table("visual_rag", tmp_path)
+    table = load_statement_checks(tmp_path)
     rows = table[table["statement"].str.startswith("a clue lifts every model")]
-    numbers = dict(zip(rows["numbers"].str.partition(": ")[0], rows["verdict"], strict=True))
-    assert numbers["own, in training data"] == "contradicted"
-    assert numbers["own, not in training data"] == "supported"
-    assert set(numbers) > {"own", "GPT-4o"}
-    assert set(rows["source"]) == {"visual-rag (Visual-RAG v1, first upload)"}
-    assert (table["verdict"] == "not run").sum() == len(STATEMENTS) - 2
-    assert table["numbers"].iloc[-1] == f"run notebook {STATEMENTS[-1].notebook}"
+    numbers = rows[rows["system"] == "own"].set_index("stratum")["verdict"]
+    assert numbers["in training data"] == "contradicted"
+    assert numbers["not in training data"] == "supported"
+    assert set(rows["system"]) == {"own", "GPT-4o"}
+    assert set(rows["data_version"]) == {"Visual-RAG v1, first upload"}

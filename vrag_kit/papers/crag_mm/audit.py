@@ -65,7 +65,7 @@ def published_tables() -> dict[int | str, pd.DataFrame]:
 
 def audit(tables: Tables) -> pd.DataFrame:
     """Runs every check of the audit. Columns: check, table, cell, reported, recomputed, tolerance,
-    finding, note; as in the other papers' audits (`audit_summary`, `contradictions`).
+    finding, note; as in the other papers' audits (`audit_table`, `contradictions`).
 
     Values are in percent, or counts. Statements of the text are in the check "text vs. tables".
     `tables` are `published_tables()`.

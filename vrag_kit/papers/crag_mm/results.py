@@ -24,7 +24,6 @@ from vrag_kit.papers.crag_mm.statistics import KINDS, image_type
 from vrag_kit.papers.published import format_spread, published
 from vrag_kit.papers.statements import (
     DataSource,
-    load_statements,
     make_data_source,
     save_statement_checks,
     select_differences,
@@ -272,10 +271,7 @@ def check_statements(
     paper's own data only (`save_statement_checks`). Raises `VragError` if the folder cannot be
     written.
     """
-    statements = [each for each in load_statements("crag_mm") if each.notebook == notebook]
-    sources = {
-        each.name: data_source(multi if each.setting in OF_CONVERSATIONS else single)
-        for each in statements
-    }
-    numbers = select_differences(statements, differences)
-    return save_statement_checks("crag_mm", notebook, numbers, sources, at)
+    numbers = select_differences("crag_mm", notebook, differences)
+    sources = {True: data_source(multi), False: data_source(single)}
+    each = [sources[setting in OF_CONVERSATIONS] for setting in numbers["setting"]]
+    return save_statement_checks("crag_mm", notebook, numbers, each, at)

@@ -18,7 +18,6 @@ from vrag_kit.papers.mrag_bench.results import (
     settings_at_chance,
 )
 from vrag_kit.papers.statements import (
-    load_statements,
     make_data_source,
     save_statement_checks,
     select_differences,
@@ -28,26 +27,15 @@ from vrag_kit.types import Benchmark
 from vrag_kit.workspace import Workspace
 
 PAPER = "mrag_bench"
-_SIDES = ("setting", "baseline")
-STATEMENTS = load_statements(PAPER)
-"""The statements, in the order of the paper.
-
-"Almost all open models decline" is tested for each: a model that gains contradicts it.
-"""
 
 
 @cache
-def _names() -> dict[str, str]:
+def published_names() -> dict[str, str]:
     """Maps a checkpoint's name in our tables to its name in Table 3."""
     table = pd.read_csv(Path(__file__).with_name("models.csv"), keep_default_na=False)
     names = table.melt("model", ["checkpoint", "instead"], "column", "name")
     names["name"] = names["name"].str.split(r" \(|@").str[0].str.strip().str.replace("/", "-")
     return dict(zip(names["name"], names["model"], strict=True))
-
-
-def published_name(model: str) -> str:
-    """Returns the Table 3 name of a model in our tables; the same name if it has none."""
-    return _names().get(model, model)
 
 
 def check_statements(
@@ -61,24 +49,29 @@ def check_statements(
     NN_claims.csv below `figures_dir`, and formats them for display, one row per statement and
     model.
 
+    "Almost all open models decline" is tested for each: a model that gains contradicts it.
+
     `notebook` is its number ("31"); `differences` are `gains_by_scenario`, or correlations in the
     same columns. Verdicts are given on the paper's own data only (`save_statement_checks`); the
     released files' hashes are unknown here, so these data are identified by their counts. With
     `means` (`accuracy_by_scenario`) there is no verdict where one of the two settings is at chance
     (`settings_at_chance`). Raises `VragError` if the folder cannot be written.
     """
-    overall = differences[differences["scenario"] == OVERALL]
+    overall = differences[differences["scenario"] == OVERALL].drop(
+        columns="metric", errors="ignore"
+    )
     if "stratum" in overall:
         overall = overall[overall["stratum"] == ALL]
-    if means is not None:
-        chance = settings_at_chance(means)
-        arms = set(zip(chance["model"], chance["setting"], strict=True))
-        sides = [zip(overall["model"], overall[side], strict=True) for side in _SIDES]
-        at_chance = [not arms.isdisjoint(pair) for pair in zip(*sides, strict=True)]
-        overall = overall.assign(at_chance=at_chance)
-    statements = [each for each in STATEMENTS if each.notebook == notebook]
     numbers = select_differences(
-        statements, overall.drop(columns="metric", errors="ignore"), published_name
+        PAPER, notebook, overall.drop(columns="metric", errors="ignore"), published_names()
     )
+    if means is not None:
+        found = settings_at_chance(means)
+        chance = found["model"] + "\n" + found["setting"]
+        first, second = (
+            numbers["model"] + "\n" + numbers[side] for side in ("setting", "baseline")
+        )
+        numbers["at_chance"] = first.isin(chance) | second.isin(chance)
     source = make_data_source(benchmark, EDITION if is_paper_data(benchmark) else "")
-    return show_statements(save_statement_checks(PAPER, notebook, numbers, source, at))
+    sources = [source] * len(numbers)
+    return show_statements(save_statement_checks(PAPER, notebook, numbers, sources, at))

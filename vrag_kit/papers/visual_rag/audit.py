@@ -21,9 +21,8 @@ import pandas as pd
 
 from vrag_kit.papers.audit import AGREES, CELL, CONTRADICTS, audit_rows
 from vrag_kit.papers.published import published
-from vrag_kit.papers.statements import SUPPORTED
 from vrag_kit.papers.visual_rag.published import PAPER_QUERIES
-from vrag_kit.papers.visual_rag.statements import STATEMENTS, published_arms, statement_numbers
+from vrag_kit.papers.visual_rag.statements import STATEMENTS, published_scores, statement_numbers
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -83,11 +82,11 @@ def check_text(tables: Mapping[int | str, pd.DataFrame]) -> pd.DataFrame:
     """
     rows = []
     for statement in STATEMENTS:
-        arms = published_arms(tables[statement.table], int(statement.table))
-        numbers = statement_numbers(statement, arms)
+        scores = published_scores(tables[statement.table], int(statement.table))
+        numbers = statement_numbers(statement, scores)
         found = [number.value for number in numbers.values()]
         table = audit_rows("text vs. tables", statement.table, list(numbers), np.nan, found, np.nan)
-        holds = [statement.verdict(*number[:3]) == SUPPORTED for number in numbers.values()]
+        holds = list(map(statement.holds, found))
         note = f"section {statement.section}: {statement.says}, expected {statement.expected}"
         rows.append(table.assign(finding=np.where(holds, AGREES, CONTRADICTS), note=note))
     return pd.concat(rows, ignore_index=True)

@@ -13,7 +13,7 @@ import pandas as pd
 from vrag_kit.papers.audit import CELL
 from vrag_kit.papers.describe import question_table
 from vrag_kit.papers.published import Filter, published
-from vrag_kit.papers.statements import NO_EDITION, OTHER_DATA, DataSource, make_data_source
+from vrag_kit.papers.statements import DataSource, make_data_source
 from vrag_kit.types import Benchmark
 
 PAPER_QUERIES = 374
@@ -89,15 +89,10 @@ def data_source(benchmark: Benchmark) -> DataSource:
     """Returns the data source of statement checks: one of the `EDITIONS`, or data without a
     verdict.
 
-    A file with as many queries and query-image pairs as in the paper's section 3, but of unknown
-    content, is an unknown edition: v2 changes labels and answers of 61 rows, which could explain a
-    difference from the paper.
+    Any other file is not the paper's: v2 changes labels and answers of 61 rows, which could explain
+    a difference from the paper.
     """
-    theirs = published("visual_rag", "section3").set_index("statistic")["value"]
-    alike = len(benchmark.queries) == theirs["queries"]
-    alike &= sum(map(len, benchmark.qrels.values())) == theirs["query-image pairs"]
-    edition = EDITIONS.get(benchmark.blob, "")
-    return make_data_source(benchmark, edition, NO_EDITION if alike else OTHER_DATA)
+    return make_data_source(benchmark, EDITIONS.get(benchmark.blob, ""))
 
 
 _CATEGORIES = {  # third rank where it tells more, else the first

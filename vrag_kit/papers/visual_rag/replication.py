@@ -4,12 +4,10 @@ own data and with its judge, each cell's difference with its interval and a verd
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.means import ARM, METRICS
+from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import ci_cells, report_table, settings_table
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.audit import NOT_COMPARABLE
@@ -33,8 +31,6 @@ PAPER_RETRIEVERS = {
     "TIGER-Lab-VLM2Vec-Qwen2VL-2B": "VLM2Vec",
 }
 """Maps a retriever's name, as `params/visual_rag/paper.yaml` loads it, to the paper's name."""
-_DETECTORS = ("abstention", "judge_flag", "phrase_match")
-"""Our metrics that are compared with the paper's idk_rate."""
 _RUN_TABLES = {"accuracy": RUN_TABLES, "rouge": (14, 16)}
 """Maps a metric to the tables with its published runs."""
 _AVERAGED = ("gt_clue", "one_in_k")
@@ -67,45 +63,41 @@ def compare_to_paper(
     "equivalent": it lies within ±margin, which is stricter than two one-sided tests at 5 % (these
     use the 90 % interval). "different": it excludes 0, and is not within the margin. Else
     "inconclusive". Each cell stands alone, without a correction for multiple tests. A cell
-    is "not comparable" if its number of queries (`n`) differs from the paper's (as in Table 6, but
-    for its 266). A bias shared by the paper's judge and ours is not covered. The best top-k
-    (setting "rag_best") is compared whatever its k.
+    is "not comparable" if its queries (`n`, and as many more as answers failed) are not as many
+    as the paper's (as in Table 6, but for its 266). A bias shared by the paper's judge and ours is
+    not covered. The best top-k (setting "rag_best") is compared whatever its k.
     """
+    (metric,), edition = paper["metric"].unique(), data_source(benchmark).edition
+    if metric != "idk_rate":  # our detectors of abstention have other names
+        results = results[results["metric"] == metric]
     if "stratum" in results:
         results = results[results["stratum"] == ALL]
-    (metric,) = paper["metric"].unique()
-    named = _DETECTORS if metric == "idk_rate" else (metric,)
-    results, edition = results[results["metric"].isin(named)], data_source(benchmark).edition
     by_paper = metric == "rouge" or set(judged["judge"]) == {_JUDGE}
     if not (edition and by_paper and metric in _RUN_TABLES):
         return settings_table(_labelled(results), _labelled(paper), same_data=bool(edition))
     extra = [name for name in ("corpus", "m") if name in results and name in paper]
-    # the best top-k is a top-k, compared whatever its k
-    ours, theirs = (
-        table.assign(place=table["k"].mask(table["setting"] == "rag_best", -1))
-        for table in (results, paper)
-    )
-    ours = ours.assign(
-        paper_model=ours["model"].map(PAPER_NAMES),
-        arm=ours["setting"].replace({"rag_best": "top_k"}),
-    )
-    theirs = theirs.rename(columns={"model": "paper_model", "value": "paper", "n": "queries"})
+    ours = results.assign(paper_model=results["model"].map(PAPER_NAMES), place=_place(results))
+    theirs = paper.rename(columns={"model": "paper_model", "value": "paper", "n": "queries"})
     keys = ["paper_model", "setting", "place", *extra]
-    table = ours.drop(columns="n").merge(theirs[[*keys, "paper", "queries"]], on=keys)
-    arms = ["model", "arm", "k", *extra]
-    bounds = _bounds(judged.rename(columns={"setting": "arm"}), METRICS.get(metric, metric), arms)
-    table = table.merge(bounds, on=arms)
+    theirs = theirs.assign(place=_place(paper))[[*keys, "paper", "queries"]]
+    table = ours.merge(theirs, on=keys)
+    draws = table["setting"].map(judged.groupby("setting")["draw"].nunique()).fillna(1)
+    failed = (table["n_failed"] / (table["queries"] * draws)).clip(upper=1)
     table["difference"] = table["value"] - table["paper"]
-    noise = _run_noise(table, _RUN_TABLES[metric])
-    table["ci_low"] = table["low"] - table["paper"] - noise
-    table["ci_high"] = table["high"] - table["paper"] + noise
+    noise = _run_noise(table, draws, _RUN_TABLES[metric])
+    table["ci_low"] = table["difference"] - failed * table["value"] - noise
+    table["ci_high"] = table["difference"] + failed * (100 - table["value"]) + noise
     within = (table["ci_low"] >= -margin) & (table["ci_high"] <= margin)
     apart = (table["ci_low"] > 0) | (table["ci_high"] < 0)
     verdict = pd.Series(np.select([within, apart], ["equivalent", "different"], "inconclusive"))
-    verdict = verdict.where(table["n"] == table["queries"], NOT_COMPARABLE)
+    comparable = table["queries"].between(table["n"], table["n"] + table["n_failed"])
     numbers = ["metric", "value", "paper", "difference", "ci_low", "ci_high", "n"]
     table = table[[*ARM, *extra, *numbers]].round(2)
-    return table.assign(verdict=verdict, edition=edition)
+    return table.assign(verdict=verdict.where(comparable, NOT_COMPARABLE), edition=edition)
+
+
+def _place(table: pd.DataFrame) -> pd.Series:
+    return table["k"].mask(table["setting"] == "rag_best", -1)  # compared whatever its k
 
 
 def _labelled(table: pd.DataFrame) -> pd.DataFrame:
@@ -118,19 +110,7 @@ def _labelled(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _bounds(judged: pd.DataFrame, column: str, arms: Sequence[str]) -> pd.DataFrame:
-    """Of each arm: the numbers of queries (n) and draws, and low and high, the mean of `column` in
-    percent if all missing values were 0 or 1.
-    """
-    ends = judged.assign(
-        low=100 * judged[column].fillna(0),
-        high=100 * judged[column].fillna(1),
-    ).groupby(list(arms))
-    counts = ends[["query_id", "draw"]].nunique().set_axis(["n", "draws"], axis=1)
-    return ends[["low", "high"]].mean().join(counts).reset_index()
-
-
-def _run_noise(cells: pd.DataFrame, tables: tuple[int, ...]) -> pd.Series:
+def _run_noise(cells: pd.DataFrame, draws: pd.Series, tables: tuple[int, ...]) -> pd.Series:
     """Half the width of the 95 % interval over runs of our mean of each cell minus the paper's, in
     points: the paper's standard deviation between runs, pooled over all cells of the model, divided
     by the runs on either side.
@@ -141,7 +121,7 @@ def _run_noise(cells: pd.DataFrame, tables: tuple[int, ...]) -> pd.Series:
     spreads = run_spreads(tables)
     by_model = (spreads["std"] ** 2).groupby(spreads["model"]).agg(["size", "mean"])
     pooled = by_model.reindex(cells["paper_model"]).reset_index(drop=True)
-    error = np.sqrt(pooled["mean"] * (1 / theirs + 1 / cells["draws"]))
+    error = np.sqrt(pooled["mean"] * (1 / theirs + 1 / draws))
     return pd.Series(error * stdtrit((_RUNS - 1) * pooled["size"], 0.975))
 
 
@@ -152,14 +132,10 @@ def retrieval_table_with_published(results: pd.DataFrame, paper: pd.DataFrame) -
     Rows are (retriever, metric), columns the cutoffs; our cells read "mean [low, high]". Both in
     percent.
     """
-    computed = results["retriever"].str.endswith(" order")  # references, which have no interval
-    cells = ci_cells(results).mask(computed, results["value"].map("{:.1f}".format))
-    theirs = paper.assign(
-        cell=paper["value"].map("{:.2f}".format),
-        retriever=paper["retriever"] + " (reported, other data)",
-    )
-    both, rows = pd.concat([results.assign(cell=cells), theirs]), ["retriever", "metric"]
-    table = report_table(both, rows=rows, columns=["k"], cells=both["cell"])
+    theirs = paper.assign(retriever=paper["retriever"] + " (reported, other data)")
+    both = pd.concat([results, theirs])
+    cells = ci_cells(both).str.removesuffix(" (no interval)")
+    table = report_table(both, rows=["retriever", "metric"], columns=["k"], cells=cells)
     return table.rename(columns="@{}".format)
 
 

@@ -9,7 +9,6 @@ points, the margin within which the notebooks treat two numbers as the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.analysis.strata import ALL
-from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.papers.statements import (
     DataSource,
     Statement,
@@ -47,86 +46,69 @@ class Number(NamedTuple):
     n: int  # queries
 
 
-@dataclass(frozen=True, slots=True)
-class Arms:
-    """Scores of models (or retrievers), by their names in the paper: model, setting, place (k; in
-    Table 6 the number of clues where they are counted), query_id, group, value; draws are averaged.
-    The interval of an `exact` number is the number itself.
+def statement_scores(results: pd.DataFrame, table: int) -> pd.DataFrame:
+    """The scores that statements about a table are checked with, from judged answers or, for Table
+    2, from the scores of runs (`score_runs`): the setting "missed" are queries without a clue.
+
+    Names the models as the paper does, and adds value and place: k, or in Table 6 the number of
+    clues where they are counted. As there, arms with m clues and distractors are those with 10
+    images.
     """
-
-    scores: pd.DataFrame
-    scale: Scale
-    exact: bool = False
-
-
-def _places(rows: pd.DataFrame, table: int) -> pd.Series:
-    return rows["m"].where(rows["m"] > 0, rows["k"]) if table == 6 else rows["k"]
-
-
-def published_arms(rows: pd.DataFrame, table: int) -> Arms:
-    """The published means `rows` of Table 2 (the setting "missed" only), 3, 6, 7 or 8 as arms."""
+    shares = {"score_min": 0.0, "score_max": 1.0}
     if table == 2:
-        rows = rows[rows["metric"] == "hit"]
-        rows = rows.assign(model=rows["retriever"], setting="missed", value=100 - rows["value"])
-    places, shares = _places(rows, table), rows["value"] / 100
-    rows = rows.assign(place=places, value=shares, query_id="", group="")
-    return Arms(rows, SHARES, exact=True)
-
-
-def judged_arms(judged: pd.DataFrame, table: int) -> Arms:
-    """The arms of Table 3, 6, 7 or 8 in judged answers. As in Table 6, arms with m clues and
-    distractors are those with 10 images.
-    """
+        hits = results[results["metric"] == "hit"]
+        missed = hits.assign(model=hits["retriever"], setting="missed", place=hits["k"])
+        return missed.assign(value=(100 - 100 * hits["value"]) / 100, **shares)
+    rows = results.assign(place=results["k"], model=results["model"].replace(PAPER_NAMES))
     if table == 6:
-        judged = judged[(judged["setting"] != "m_in_k") | (judged["k"] == TABLE_6_K)]
-    values = judged["abstained" if table == 8 else "score"]
-    named = judged["model"].replace(PAPER_NAMES)
-    rows = judged.assign(model=named, place=_places(judged, table), value=values)
-    return Arms(rows, SHARES if table == 8 else scale_of(judged))
+        rows["place"] = rows["m"].where(rows["m"] > 0, rows["k"])
+        rows = rows[(rows["setting"] != "m_in_k") | (rows["k"] == TABLE_6_K)]
+    if table == 8:
+        return rows.assign(value=rows["abstained"], **shares)
+    return rows.assign(value=rows["score"])
 
 
-def retrieval_arms(scores: pd.DataFrame, *, same_data: bool = False) -> Arms:
-    """Queries without a clue (the setting "missed") at every k, from the scores of runs
-    (`score_runs`). Their share is exact on the paper's own queries (`same_data`): the statements
-    are about these, and retrieval is deterministic.
-    """
-    hits = scores[scores["metric"] == "hit"]
-    missed = hits.assign(model=hits["retriever"], setting="missed", place=hits["k"])
-    return Arms(missed.assign(value=1 - hits["value"]), SHARES, exact=same_data)
+def published_scores(rows: pd.DataFrame, table: int) -> pd.DataFrame:
+    """`statement_scores` of the published means of a table, as if of one query."""
+    shares = rows["value"] / 100
+    rows = rows.assign(value=shares, score=shares, abstained=shares, query_id="", group="")
+    return statement_scores(rows, table)
 
 
-def statement_numbers(statement: Statement, arms: Arms) -> dict[str, Number]:
-    """Computes a statement's number, by name, for each of its models that `arms` has.
+def statement_numbers(statement: Statement, scores: pd.DataFrame) -> dict[str, Number]:
+    """Computes a statement's number, by name, for each of its models that `scores` has (columns of
+    `statement_scores`; draws are averaged).
 
-    Intervals are 95 %, over groups. Those of several numbers of which one is meant hold
-    simultaneously (Bonferroni), so the smallest and the largest have a valid interval too. A
-    statement about the largest number of all its models needs all of them. gCUE is that at λ = 0.5,
-    and NaN unless the interval of A_GT − B is above 0.
+    Intervals are 95 %, over groups; a single query has none. Those of several numbers of which one
+    is meant hold simultaneously (Bonferroni), so the smallest and the largest have a valid interval
+    too. A statement about the largest number of all its models needs all of them. gCUE is that at
+    λ = 0.5, and NaN unless the interval of A_GT − B is above 0.
     """
     families: dict[str, list[_Sample]] = {}
-    models = [name for name in arms.scores["model"].unique() if name in (statement.of or [name])]
+    models = [name for name in scores["model"].unique() if name in (statement.of or [name])]
     if "{model}" not in statement.label and len(models) < len(statement.of):
         return {}
     cell = ["query_id", "group", "setting", "place"]
     for setting, model in product(np.atleast_1d(statement.setting), models):
-        rows = arms.scores[arms.scores["model"] == model]
-        scores = rows.groupby(cell)["value"].mean().unstack(cell[2:])
-        for k, values, whole in _samples(statement, str(setting), scores):
-            label = statement.label.format(model=model, setting=setting, k=k)
-            families.setdefault(label, []).append((values, whole))
-    return {label: _meant(statement, arms, family) for label, family in families.items()}
+        rows = scores[scores["model"] == model]
+        by_query = rows.groupby(cell)["value"].mean().unstack(cell[2:])
+        for sample in _samples(statement, str(setting), by_query):
+            label = statement.label.format(model=model, setting=setting, k=sample[0])
+            families.setdefault(label, []).append(sample)
+    scale = scale_of(scores)
+    if statement.is_difference or statement.metric == "gcue":
+        scale = scale.differences
+    return {label: _meant(statement, scale, family) for label, family in families.items()}
 
 
-_Sample = tuple[pd.Series, pd.Series | None]
-"""Values by query, and the benefit of a clue of which they are a share, or None."""
+_Sample = tuple[int, pd.Series, pd.Series | None]
+"""k, values by query (scores or differences), and the benefit of a clue of which they are a share,
+or None.
+"""
 
 
-def _samples(
-    statement: Statement, setting: str, scores: pd.DataFrame
-) -> Iterator[tuple[int, pd.Series, pd.Series | None]]:
-    """k, values by query and benefit of each number (a score or a difference) of a model in
-    `setting`.
-    """
+def _samples(statement: Statement, setting: str, scores: pd.DataFrame) -> Iterator[_Sample]:
+    """The numbers of a model in `setting`."""
     whole, first = None, statement.baseline or setting
     if statement.metric == "gcue":
         if not {("zero_shot", 0), ("non_clue", 1), ("gt_clue", 1)} <= set(scores):
@@ -134,8 +116,6 @@ def _samples(
         scores = scores.sub((scores["zero_shot", 0] + scores["non_clue", 1]) / 2, axis=0)
         whole = scores["gt_clue", 1]
     ks, others = (sorted(scores.get(arm, pd.DataFrame())) for arm in (setting, first))
-    if not set(statement.needs) <= set(ks):
-        return
     for k in _chosen(statement.k, ks):
         if not statement.is_difference:
             yield k, scores[setting, k], whole
@@ -146,18 +126,19 @@ def _samples(
 
 
 def _chosen(which: str | Sequence[int], ks: list[int], k: int = 0) -> list[int]:
-    """The values of k in `ks` that a statement names, some of them relative to `k`."""
+    """The values of k in `ks` that a statement names, some of them relative to `k`; of a list all,
+    or none.
+    """
     if not isinstance(which, str):
-        return [each for each in which if each in ks]
+        return list(which) if set(which) <= set(ks) else []
     named = {"all": ks, "first": ks[:1], "last": ks[-1:], "same": [k] if k in ks else []}
     return {**named, "previous": [each for each in ks if each < k][-1:]}[which]
 
 
-def _meant(statement: Statement, arms: Arms, family: Sequence[_Sample]) -> Number:
+def _meant(statement: Statement, scale: Scale, family: Sequence[_Sample]) -> Number:
     """The smallest or largest number of a family."""
-    scale = arms.scale.differences if statement.is_difference else arms.scale
     level = 1 - 0.05 / len(family)  # Bonferroni
-    rows = np.array([_estimate(*sample, arms, scale, level) for sample in family])
+    rows = np.array([_estimate(*sample[1:], scale, level) for sample in family])
     values, n = rows[:, :3], int(rows[:, 3].min())
     if statement.over == "max of min":
         values = values.reshape(len(statement.k), -1, 3).min(axis=0)
@@ -166,30 +147,26 @@ def _meant(statement: Statement, arms: Arms, family: Sequence[_Sample]) -> Numbe
 
 
 def _estimate(
-    values: pd.Series, whole: pd.Series | None, arms: Arms, scale: Scale, level: float
-) -> tuple[float, float, float, float]:
+    values: pd.Series, whole: pd.Series | None, scale: Scale, level: float
+) -> tuple[float, float, float, int]:
     """(mean, ends of its interval, n) of `values`, in percent, or of their share of `whole`."""
-    if arms.exact:
-        share = 100 * values.mean()
-        if whole is not None:
-            share = values.mean() / whole.mean() if whole.mean() > 0 else np.nan
-        return share, share, share, len(values)
-    if whole is not None:
-        both = pd.DataFrame({"gained": values, "benefit": whole}).dropna()
-        differences = arms.scale.differences
-        ratio, benefit = share_of_benefit(both["gained"], both["benefit"], differences, level=level)
-        return *ratio, benefit.n
-    known = values.dropna()
-    groups = known.index.get_level_values("group").to_numpy()
-    found = estimate(known, groups, scale=scale, level=level)
-    return 100 * found.value, 100 * found.ci_low, 100 * found.ci_high, found.n
+    if whole is None:
+        known = values.dropna()
+        groups = known.index.get_level_values("group").to_numpy()
+        found = estimate(known, groups, scale=scale, level=level)
+        return 100 * found.value, 100 * found.ci_low, 100 * found.ci_high, found.n
+    both = pd.DataFrame({"gained": values, "benefit": whole}).dropna()
+    if len(both) == 1 and whole.mean() > 0:
+        return values.mean() / whole.mean(), np.nan, np.nan, 1
+    ratio, benefit = share_of_benefit(both["gained"], both["benefit"], scale, level=level)
+    return *ratio, benefit.n
 
 
 def check_statements(
     notebook: str, table: pd.DataFrame, benchmark: Benchmark, at: Workspace
 ) -> Styler:
     """Checks the paper's statements that a notebook can test, saves them (`save_checks`) below
-    `folder`, its `figures_dir`, and formats them for display.
+    the workspace's `figures_dir`, and formats them for display.
     """
     return show_statements(save_checks(notebook, table, data_source(benchmark), at))
 
@@ -197,25 +174,25 @@ def check_statements(
 def save_checks(
     notebook: str, table: pd.DataFrame, source: DataSource, at: Workspace
 ) -> pd.DataFrame:
-    """Saves one row per statement and model (or retriever) as NN_claims.csv below `folder`, and
-    returns them. Columns are `STATEMENT_COLUMNS` of `papers.statements`.
+    """Saves one row per statement and model (or retriever) as NN_claims.csv below the workspace's
+    `figures_dir`, and returns them. Columns are `STATEMENT_COLUMNS` of `papers.statements`.
 
     `notebook` is its number ("03"), `table` its judged answers, or in 02 the scores of its runs.
     Numbers and ranges are those of `STATEMENTS`, in points; see `statement_numbers`. A statement
     about named models is checked for those in `table`. Results are by stratum and pooled if `table`
     is from `expand_strata`, which matters where effects are opposite. Verdicts are given on the
-    paper's own data only (see `save_statement_checks`), where retrieval is exact, not a sample.
+    paper's own data only (see `save_statement_checks`), where retrieval is exact, not a sample: the
+    statements are about these queries, and retrieval is deterministic.
     Raises `VragError` if the folder cannot be written.
     """
     strata = table if "stratum" in table else table.assign(stratum=ALL)
     statements = [each for each in STATEMENTS if each.notebook == notebook]
     rows = []
     for statement, (stratum, part) in product(statements, strata.groupby("stratum", sort=False)):
-        if statement.table == 2:
-            arms = retrieval_arms(part, same_data=bool(source.edition))
-        else:
-            arms = judged_arms(part, int(statement.table))
-        for system, number in statement_numbers(statement, arms).items():
+        scores = statement_scores(part, int(statement.table))
+        for system, number in statement_numbers(statement, scores).items():
+            if statement.table == 2 and source.edition:
+                number = Number(number.value, number.value, number.value, number.n)
             row = {"statement_id": statement.name, "system": system, "stratum": stratum}
             rows.append(row | number._asdict())
-    return save_statement_checks(PAPER, notebook, pd.DataFrame(rows), source, at)
+    return save_statement_checks(PAPER, notebook, pd.DataFrame(rows), [source] * len(rows), at)
