@@ -196,7 +196,7 @@ def load_crag_mm(
     others = tuple(each for each in SPLITS if each != split)
     for index in (image_index, web_index):
         if index and Path(index).name.replace("-", "_").endswith(others):
-            raise VragError(f"{index}: the index of another split; expected that of {split}.")
+            raise VragError(f"{index}: the index of {others[0]}; expected that of {split}.")
     shards = find_split(rows, split, problems)
     is_folder = Path(rows).expanduser().is_dir()
     default = images_folder(rows) if is_folder else project_path(STORE)
