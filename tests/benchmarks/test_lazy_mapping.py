@@ -2,31 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-import subprocess
-import sys
-
 import pandas as pd
 
 from vrag_kit.types import LazyMapping
-
-
-def test_names_and_what_is_made_of_them_are_the_same_in_another_process() -> None:
-    """There the hashes of texts are others."""
-    there = (
-        "import pickle, sys; made = pickle.load(sys.stdin.buffer); print(made['c/7'], len(made))"
-    )
-    lengths = LazyMapping(pd.Index([f"c/{number}" for number in range(1000)], dtype=object), len)
-    for seed in ("1", "2"):
-        done = subprocess.run(
-            [sys.executable, "-c", there],
-            input=pickle.dumps(lengths),
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        )
-        assert done.stdout.split() == [b"3", b"1000"]
 
 
 def test_what_is_made_is_a_mapping_and_only_the_last_are_kept() -> None:
