@@ -137,7 +137,7 @@ class CragSession(Row):
     @model_validator(mode="before")
     @classmethod
     def _lists_of_objects(cls, row: Json) -> Json:
-        turns, answers = (_objects(row.get(column)) for column in ("turns", "answers"))
+        turns, answers = (_objects(row.get(column), column) for column in ("turns", "answers"))
         if "image_quality" in row and isinstance(turns, list):  # v0.1.1: one for all, or for each
             given = row["image_quality"]
             quality = given if isinstance(given, list) else [given] * len(turns)
@@ -153,10 +153,13 @@ class CragSession(Row):
         return self
 
 
-def _objects(value: object) -> object:
-    """A list of objects, for an object of lists. Raises ValueError for lists of several lengths."""
+def _objects(value: object, column: str) -> object:
+    """A list of objects, for an object of lists."""
     if not isinstance(value, dict):
         return value
+    lengths = {key: len(each) for key, each in value.items()}
+    if len({*lengths.values()}) != 1:
+        raise ValueError(f"the lists of {column} are not of one length ({lengths}).")
     return [dict(zip(value, each, strict=True)) for each in zip(*value.values(), strict=True)]
 
 
