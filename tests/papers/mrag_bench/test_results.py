@@ -149,3 +149,15 @@ def test_an_answer_keeps_its_letter_or_its_option_under_rotation() -> None:
     # query 2 and 3 keep their option, 2 the right one; 0 says A, whatever stands there
     assert found.loc["same option in all", ["value", "n"]].tolist() == [50, 4]
     assert found.loc["right in all", "value"] == 25
+
+
+def test_one_question_of_each_scenario_is_drawn_with_its_images(drawn: Benchmark) -> None:
+    odd = next(name for name, q in drawn.queries.items() if q.metadata["scenario"] == "scope")
+    scores = {"query_id": odd, "model": "m", "no_rag": 1.0, "gt_rag": 1.0, "retrieved_rag": 0.0}
+    table = pd.DataFrame([scores | {"scenario": "scope"}])
+    card = paper.results.examples_figure(drawn, table, "Finding").axes[0]
+    words = [text.get_text() for text in card.texts]
+    assert {"✓ no examples", "✓ gold", "✗ retrieved", "scope"} <= set(words)
+    query = drawn.queries[odd]
+    assert f"({query.metadata['letter']}) {query.answers[0]} ✓" in "\n".join(words)
+    assert len(card.images) == 3

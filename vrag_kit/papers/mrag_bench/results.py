@@ -6,9 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_uppercase
+from textwrap import shorten
 from typing import Any  # arguments of `ask_models`
 
+import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from PIL import ImageOps
 
 from vrag_kit.analysis import (
     column_means,
@@ -39,6 +44,7 @@ from vrag_kit.papers.mrag_bench.settings import (
     QUESTIONS,
     changed_fingerprint,
 )
+from vrag_kit.plotting.style import EVIDENCE, SMALL, fit, new_figure, set_caption
 from vrag_kit.types import Benchmark, Context, DocId, QueryId
 from vrag_kit.workspace import Workspace
 
@@ -354,3 +360,45 @@ def rotation_consistency(
         .reset_index()
     )
     return to_percent(column_means(shares, list(found), by=by, weights=weights))
+
+
+_SETTINGS = {"no_rag": "no examples", "gt_rag": "gold", "retrieved_rag": "retrieved"}
+
+
+def examples_figure(benchmark: Benchmark, scores: pd.DataFrame, title: str) -> Figure:
+    """Plots a card for each row of `scores`, three in a row: the question's image, a gold one and
+    the first that was retrieved (framed: gold); below each image whether the model is correct
+    without examples, with gold or with retrieved ones; then the question and its options. Columns:
+    query_id, model, scenario, and the score in the setting no_rag, gt_rag and retrieved_rag.
+    """
+    figure, axes = new_figure(-(-len(scores) // 3), 3, height=0.7 * len(scores) + 0.35)
+    for axis in axes.flat:
+        axis.set_axis_off()
+    for axis, row in zip(axes.flat, scores.to_dict("records"), strict=False):
+        query, gold = benchmark.queries[row["query_id"]], benchmark.relevant(row["query_id"])
+        documents = [*gold[:1], *query.metadata.get("retrieved", ())[:1]]
+        images = [query.image, *(benchmark.corpus[each].image for each in documents)]
+        for place, (setting, image) in enumerate(zip(_SETTINGS, images, strict=False)):
+            if image is not None:
+                pixels = ImageOps.pad(image.open(), (150, 150), color="white")
+                axis.imshow(np.asarray(pixels), extent=(place + 0.03, place + 0.97, 0.97, 0.03))
+            if place and documents[place - 1] in gold:
+                frame = Rectangle((place + 0.03, 0.03), 0.94, 0.94, fill=False, linewidth=2)
+                axis.add_patch(frame).set_edgecolor(EVIDENCE["gold"])
+            mark = "✓" if row[setting] > 0 else "✗"
+            name = f"{mark} {_SETTINGS[setting]}"
+            axis.text(place + 0.5, 1.14, name, fontsize=SMALL, ha="center", weight="bold")
+        lines = [fit(query.text, 2.1)]
+        for letter, choice in zip(ascii_uppercase, query.choices, strict=False):
+            line = shorten(f"({letter}) {choice}", 40, placeholder=" …")
+            lines.append(f"{line} ✓" if choice in query.answers else line)
+        axis.text(0, 1.25, "\n".join(lines), fontsize=SMALL, va="top", linespacing=1.4)
+        axis.text(0, -0.08, row["scenario"], fontsize=8, weight="bold")
+        axis.set(xlim=(0, 3), ylim=(2.32, -0.25))
+    caption = f"""{benchmark.name}: a question of each scenario, answered by
+        {", ".join(scores["model"].unique())} without examples, with gold and with retrieved ones.
+        Left: the question's image; framed: a gold image; right: the top retrieved image. Each was
+        selected for the outcome of the title where its scenario has one: the questions are no
+        random sample. ✓: correct. The percentage weights scenarios by the paper's proportions."""
+    set_caption(figure, title, caption)
+    return figure

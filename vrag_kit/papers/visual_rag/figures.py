@@ -1,18 +1,24 @@
-"""The figure of one question's way from a corpus to its scores, and sentences of captions."""
+"""Figures of the data and of one question's way to its scores, and sentences of captions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from PIL import Image, ImageOps
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
+from PIL import ImageOps
 
 from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import SETTING_NAMES, finding
 from vrag_kit.plotting.style import (
+    DARK,
     EVIDENCE,
     GREY,
+    MODEL,
     SMALL,
     display_name,
     fit,
@@ -55,7 +61,40 @@ _WIDTHS = {
     **{"Question": 1.25, "Corpus": 0.78, "Retrieved": 0.78, "Shown": 0.52},
     **{"Answer": 0.65, "Verdict": 0.75, "Scores": 1.1},
 }
-"""The relative widths of the cards."""
+_GAP, _MIDDLE = 0.22, 1.75
+"""In inches: between cards, and from the bottom to the middle of the cards."""
+_THUMBNAIL = 0.25
+
+
+def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
+    """Draws Figure 2 of the paper and a histogram of clues per question, from the tables
+    `label_counts` and `query_table` of a benchmark.
+    """
+    figure, (axes,) = new_figure(1, 3, height=2.4)
+    titles = {"organism": "Organism group", "question": "Question type"}
+    for axis, (facet, title) in zip(axes, titles.items(), strict=False):
+        part = shares[shares["facet"] == facet]
+        bars = axis.barh(part["label"], part["share"], color=MODEL[0], linewidth=0)
+        labels = [f" {row.share:.0f}\u00a0% ({row.n})" for row in part.itertuples()]
+        axis.bar_label(bars, labels, fontsize=SMALL)
+        axis.set(
+            title=title, xlim=(0, 1.4 * shares["share"].max()), xlabel="% of questions (number)"
+        )
+        axis.invert_yaxis()
+        axis.grid(visible=False)
+    clues = queries["clues"].to_numpy()
+    axes[2].hist(clues, bins=np.arange(0, clues.max() + 4, 3), color=MODEL[0])
+    axes[2].axvline(np.median(clues), color=DARK, linestyle="--", linewidth=1)
+    axes[2].margins(y=0.2)
+    at = (np.median(clues), 0.92)
+    axes[2].annotate(f" median {at[0]:g}", at, xycoords=axes[2].get_xaxis_transform())
+    axes[2].set(title="Clue images per question", xlabel="Clue images", ylabel="Questions")
+    axes[2].yaxis.set_major_locator(MaxNLocator(integer=True))
+    title = f"Half of the {len(queries)} questions have at most {np.median(clues):g} clue images"
+    caption = f"{queries['entity'].nunique()} species. A bar of the histogram is 3 clues wide."
+    caption = f"{caption} Clue: an image that shows the answer."
+    set_caption(figure, title, caption)
+    return figure
 
 
 def empty_note(judged: pd.DataFrame) -> str:
@@ -99,63 +138,76 @@ def pipeline_diagram(
     `judged` holds one model's judged answers to the question, one of them to the first `k`
     retrieved images (setting top_k); raises IndexError if it does not.
     """
-    query, labels = benchmark.queries[query_id], benchmark.qrels[query_id]
+    query = benchmark.queries[query_id]
     here = (judged["setting"] == "top_k") & (judged["k"] == k)
     answer = judged[here].iloc[0]
     found = run[run["query_id"] == query_id].sort_values("rank")["doc_id"]
-    cards: dict[str, str | list[str]] = {
+    shown = [
+        NAMES[name].format(k=k) for name, k in zip(judged["setting"], judged["k"], strict=True)
+    ]
+    pointer = here.map({True: "▶ ", False: ""}).to_numpy()
+    scores = pointer + pd.Series(shown) + ": " + judged["score"].map("{:g}".format)
+    words = {
         "Question": query.text,
-        "Corpus": list(labels)[:18],
-        "Retrieved": list(found)[:18],
-        "Shown": list(found)[:k],
         "Answer": f"“{answer['answer'] or '(empty)'}”",
         "Verdict": f"accepted: {', '.join(query.answers[:2])}\nscore {answer['score']:g}",
+        "Scores": "\n".join(scores),
     }
-    rows = judged.assign(at=here.map({True: "▶ ", False: ""})).to_dict("records")
-    scores = [f"{r['at']}{NAMES[r['setting']].format_map(r)}: {r['score']:g}" for r in rows]
-    cards["Scores"] = "\n".join(scores)
-    widths = list(_WIDTHS.values())
-    grid = {"width_ratios": widths, "height_ratios": [2.2, 1]}
-    figure, (above, below) = new_figure(2, len(cards), height=3.1, gridspec_kw=grid)
-    for axis in (*above, *below):
-        axis.set_axis_off()
-    for axis, width, (name, content) in zip(above, widths, cards.items(), strict=True):
-        axis.set_title(name, loc="center")
-        if isinstance(content, str):
-            text = axis.text(0.5, 0.5, fit(content, width, 7.5), fontsize=7.5, ha="center")
-            text.set(va="center", transform=axis.transAxes)
+    images = {"Corpus": list(benchmark.qrels[query_id])[:18], "Retrieved": list(found)[:18]}
+    images |= {"Shown": list(found)[:k]}
+    figure, axes = new_figure(height=3.1)
+    axis = axes[0][0]
+    left, steps = 0.0, iter(STEPS.items())
+    for name, width in _WIDTHS.items():
+        if left:
+            _draw_step(axis, left - _GAP, *next(steps))
+        middle = left + width / 2
+        axis.text(middle, 2.65, name, ha="center", weight="bold", fontsize=8)
+        if name in words:
+            text = axis.text(middle, _MIDDLE, fit(words[name], width, 7.5), fontsize=7.5)
+            text.set(ha="center", va="center")
         else:
-            axis.imshow(_contact_sheet(benchmark, query_id, content, across=int(4 * width)))
-            axis.set_adjustable("datalim")
-    for card, axis, step in zip(above[1:], below[1:], STEPS.items(), strict=True):
-        card.text(-0.1, 0.5, "→", fontsize=12, ha="right", va="center", transform=card.transAxes)
-        axis.text(-0.1, 1, step[0], fontsize=SMALL, ha="center", va="top", family="monospace")
-        axis.text(-0.1, 0.8, fit(step[1], 0.74), fontsize=SMALL, ha="center", va="top", color=GREY)
-    gold = sum(labels.get(each, 0) > 0 for each in found[:k])
+            _draw_images(axis, left, width, benchmark, query_id, images[name])
+        left += width + _GAP
+    axis.set(xlim=(0, left - _GAP), ylim=(0.08, 2.8), aspect="equal")
+    axis.set_axis_off()
+    gold = sum(benchmark.qrels[query_id].get(each, 0) > 0 for each in images["Shown"])
     set_caption(
         figure,
         f"From question to score: {gold} of {k} images shown are clues (framed), and the answer"
         f" scores {answer['score']:g} (▶)",
-        f"""{benchmark.name}, model {answer["model"]}. Corpus: {len(cards["Corpus"])} of
-        {len(labels)} images. Framed: clues (gold images), which show the answer. Below each arrow:
-        the kit's function, who does its work, and the table that it returns. Scores: those of this
-        question, by setting; ▶: the setting that is drawn. top-k: the first k retrieved; 1-in-k:
-        one clue and k − 1 others.""",
+        f"""{benchmark.name}, model {answer["model"]}. Corpus: {len(images["Corpus"])} of
+        {len(benchmark.qrels[query_id])} images. Framed: clues (gold images), which show the
+        answer. Below each arrow: the kit's function, who does its work, and the table that it
+        returns. Scores: those of this question, by setting; ▶: the setting that is drawn. top-k:
+        the first k retrieved; 1-in-k: one clue and k − 1 others.""",
     )
     return figure
 
 
-def _contact_sheet(
-    benchmark: Benchmark, query_id: str, ids: Sequence[str], across: int
-) -> Image.Image:
-    """Thumbnails in six rows from the left, centred; gold ones are framed."""
-    sheet = Image.new("RGB", (110 * across, 660), "white")
-    top = 55 * (6 - -(-len(ids) // across))
+def _draw_step(axis: Axes, left: float, function: str, table: str) -> None:
+    start, end = (left + 0.02, _MIDDLE), (left + _GAP - 0.02, _MIDDLE)
+    axis.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": DARK})
+    at = left + _GAP / 2
+    axis.text(at, 0.72, function, ha="center", family="monospace", fontsize=SMALL)
+    axis.text(at, 0.66, fit(table, 0.74), ha="center", va="top", fontsize=SMALL, color=GREY)
+
+
+def _draw_images(
+    axis: Axes, left: float, width: float, benchmark: Benchmark, query_id: str, ids: Sequence[str]
+) -> None:
+    """Draws thumbnails in rows from the left, in the middle of the cards' height."""
+    across = int(width / _THUMBNAIL)
+    top = _MIDDLE + _THUMBNAIL * -(-len(ids) // across) / 2
     for place, doc_id in enumerate(ids):
         image = benchmark.corpus[doc_id].image
-        if image is not None:
-            gold = benchmark.qrels[query_id].get(doc_id, 0) > 0
-            tile = ImageOps.fit(image.open().convert("RGB"), (92, 92))
-            tile = ImageOps.expand(tile, 8, EVIDENCE["gold"] if gold else "white")
-            sheet.paste(tile, (110 * (place % across), top + 110 * (place // across)))
-    return sheet
+        if image is None:
+            continue
+        x = left + _THUMBNAIL * (place % across)
+        y = top - _THUMBNAIL * (1 + place // across)
+        pixels = np.asarray(ImageOps.fit(image.open().convert("RGB"), (96, 96)))
+        side = _THUMBNAIL - 0.03
+        axis.imshow(pixels, extent=(x, x + side, y, y + side))
+        if benchmark.qrels[query_id].get(doc_id, 0) > 0:
+            frame = Rectangle((x, y), side, side, fill=False, linewidth=2)
+            axis.add_patch(frame).set_edgecolor(EVIDENCE["gold"])
