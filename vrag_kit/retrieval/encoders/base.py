@@ -1,7 +1,8 @@
 """The interface of encoders, which map questions and documents to vectors in one space.
 
 A class of your own is a `CustomEncoder`; a new family of checkpoints is an `EncoderModel` with its
-`load` and a row in `loading.FAMILIES`. Both become an `Encoder`.
+`load`, a row in `loading.FAMILIES` with its options, and a branch in `loading._family`. Both become
+an `Encoder`.
 """
 
 from __future__ import annotations
