@@ -1,4 +1,5 @@
-"""Prompt templates in Jinja, and how they are rendered into messages of texts and images.
+"""Prompt templates in Jinja, and how they are rendered into messages of texts and images. A local
+model's own chat template comes after this, in `local.processors`.
 
 A template uses the values and parts of its prompt file, and
 

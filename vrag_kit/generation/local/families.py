@@ -2,7 +2,8 @@
 
 A family that is not listed loads by `AutoModelForImageTextToText` and takes the parts of a prompt
 in their order. How its processor is called is in `processors`: a list of images for each prompt. A
-property that changes answers also belongs in the key of stored answers (`LocalGenerator.shaping`).
+property that changes answers also belongs in the key of stored answers (`shaping` in `generator`).
+`tests/tiny_models.py` has a tiny checkpoint of each family.
 """
 
 from __future__ import annotations
