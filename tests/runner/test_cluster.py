@@ -57,7 +57,7 @@ def test_a_worker_that_is_killed_loses_nothing(waiting: Path) -> None:
         until(lambda: not psutil.pid_exists(first))  # its kernel ends with it
         (waiting / "go-02_two").touch()
         (waiting / "go-01_one").touch()
-        assert run.wait(60) == 0, (waiting / "run.log").read_text()
+        assert run.wait(180) == 0, (waiting / "run.log").read_text()
     tables = {file.stem: file.read_bytes() for file in (waiting / "figures/guide").glob("*.csv")}
     assert tables == TABLES
     assert (len(begun(waiting, "01_one")), len(begun(waiting, "02_two"))) == (2, 1)
