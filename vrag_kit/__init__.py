@@ -18,8 +18,6 @@ def load_ipython_extension(shell: Any) -> None:  # Any: IPython's shell has no t
 
     shell.run_line_magic("load_ext", "autoreload")
     shell.run_line_magic("autoreload", "2")
-    for option in ("max_colwidth", "max_columns"):
-        pd.set_option(f"display.{option}", None)
-    for option in ("max_rows", "min_rows"):
-        pd.set_option(f"display.{option}", MOST_ROWS)
+    pd.set_option("display.max_colwidth", None, "display.max_columns", None)
+    pd.set_option("display.max_rows", MOST_ROWS, "display.min_rows", MOST_ROWS)
     pd.set_option("display.show_dimensions", "truncate")

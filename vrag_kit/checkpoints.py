@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.files import project_path, safe_join, shipped_models
-from vrag_kit.types import JsonView
+from vrag_kit.types import Json, JsonView
 
 if TYPE_CHECKING:
     from torch import nn
@@ -34,6 +34,8 @@ FILE_KINDS = ("*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.py")
 """Glob patterns of a checkpoint's files. Weights in other formats (.bin, .pth) can run code when
 they are loaded, and are never fetched.
 """
+_LEFT_OUT = ["original/*", "consolidated*"]
+"""Second copies of weights in checkpoints of Meta and Mistral."""
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
@@ -80,16 +82,10 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
     from huggingface_hub import snapshot_download
 
     is_dry_run = current_dry_run() is not None
+    wanted: Json = {"allow_patterns": list(FILE_KINDS), "ignore_patterns": _LEFT_OUT}
     try:
-        return Path(
-            snapshot_download(
-                spec,
-                revision=revision,
-                allow_patterns=list(FILE_KINDS),
-                ignore_patterns=["original/*", "consolidated*"],
-                local_files_only=is_dry_run,
-            )
-        )
+        found = snapshot_download(spec, revision=revision, local_files_only=is_dry_run, **wanted)
+        return Path(found)
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         failed = "" if is_dry_run else f", and cannot be fetched ({reason})"
@@ -192,12 +188,11 @@ def checkpoint_files(folder: Path) -> list[Path]:
     """List the files of a checkpoint: `FILE_KINDS` in its folder and one level down, without
     READMEs and hidden files.
     """
-    suffixes = {kind.removeprefix("*") for kind in FILE_KINDS}
     found = []
     for path in sorted([*folder.glob("*"), *folder.glob("*/*")]):
         parts = path.relative_to(folder).parts
         extra = any(part.startswith((".", "README")) for part in parts)
-        if path.suffix in suffixes and path.is_file() and not extra:
+        if path.is_file() and not extra and any(map(path.match, FILE_KINDS)):
             found.append(path)
     return found
 

@@ -15,17 +15,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
-    field_validator,
+    model_validator,
 )
 
 from vrag_kit.errors import VragError, did_you_mean, short_repr
@@ -51,19 +52,24 @@ Share = Annotated[float, Field(ge=0, le=1), WrapValidator(_keep_integer)]
 
 
 class StrictModel(BaseModel):
-    """Settings from a parameter file or a notebook. Unknown fields and values of another type are
-    refused; null stands for a field's default. A field with `repr=False` may hold a secret.
+    """Settings from a parameter file or a notebook. Raises `VragError` for an unknown field, with
+    the most similar one, and for a value that does not fit; the value of a field with `repr=False`,
+    which may hold a secret, is never shown.
     """
 
     model_config = ConfigDict(
         strict=True, extra="forbid", frozen=True, hide_input_in_errors=True, protected_namespaces=()
     )
 
-    @field_validator("*", mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _null_is_default(cls, value: object, info: ValidationInfo) -> object:
-        field = cls.model_fields[str(info.field_name)]
-        return field.get_default(call_default_factory=True) if value is None else value
+    def _refuse(
+        cls, given: JsonView, validate: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
+        try:
+            return validate(given)
+        except ValidationError as error:
+            raise _refusal(cls, given, info.context or cls.__name__, error) from None
 
 
 class Sampling(StrictModel):
@@ -119,25 +125,18 @@ GREEDY = {"temperature": 0}
 _Settings = TypeVar("_Settings", bound=StrictModel)
 
 
-def decoding_of(given: JsonView | None) -> Decoding:
-    """Create `Decoding` from a partial mapping; raises `VragError` as `read_settings`."""
-    return read_settings(Decoding, given or {}, "decoding")
-
-
 def read_settings(model: type[_Settings], given: object, where: str) -> _Settings:
-    """Return the settings that a mapping gives; the fields of `model` that it lacks have their
-    defaults. Raises `VragError`, beginning with `where` ("model 'x'"), for an unknown field and for
-    a value that does not fit. Values of fields with `repr=False` are never shown.
+    """Return the settings that a mapping gives; fields of `model` that it lacks, or that are null,
+    have their defaults. Raises `VragError` as `StrictModel`, beginning with `where` ("model 'x'").
     """
     if not isinstance(given, Mapping):
         raise VragError(
             f"{where}: found {short_repr(given)}; expected a mapping with some of"
             f" {', '.join(model.model_fields)}."
         )
-    try:
-        return model.model_validate(dict(given))
-    except ValidationError as error:
-        raise _refusal(model, given, where, error) from None
+    nulls = {name for name in model.model_fields if given.get(name) is None}
+    stated = {name: value for name, value in given.items() if name not in nulls}
+    return model.model_validate(stated, context=where)
 
 
 def _refusal(
@@ -163,9 +162,12 @@ def unknown_option(where: str, name: str, known: Collection[str]) -> VragError:
     )
 
 
-def split_entry(entry: object, where: str) -> tuple[str, Json]:
+def read_entry(
+    entry: object, where: str, allowed: Collection[str] | None = None
+) -> tuple[str, Json]:
     """Return (model, options) of an entry; raises `VragError`, beginning with `where`
-    ("retriever"), for an entry without a model.
+    ("retriever"), for an entry without a model, and for an option that is not among `allowed`
+    (None: any).
     """
     if isinstance(entry, str):
         return entry, {}
@@ -174,18 +176,11 @@ def split_entry(entry: object, where: str) -> tuple[str, Json]:
         raise VragError(
             f'{where}: found {found!r}; expected a name, or a mapping with "model" and options.'
         )
-    return entry["model"], {str(name): entry[name] for name in entry if name != "model"}
-
-
-def read_entry(entry: object, allowed: Collection[str], where: str) -> tuple[str, Json]:
-    """Return (model, options) of an entry, as `split_entry`.
-
-    Raises `VragError` also for an option that is not among `allowed`.
-    """
-    model, options = split_entry(entry, where)
-    if unknown := sorted(set(options) - set(allowed)):
-        raise unknown_option(f"{where} {model!r}", unknown[0], allowed)
-    return model, options
+    options = {str(name): entry[name] for name in entry if name != "model"}
+    unknown = [] if allowed is None else sorted(set(options) - set(allowed))
+    if unknown:
+        raise unknown_option(f"{where} {entry['model']!r}", unknown[0], allowed or ())
+    return entry["model"], options
 
 
 def check_list(entries: object, what: str) -> None:
@@ -201,9 +196,9 @@ def check_choice(entry: object, words: Collection[str], what: str) -> None:
     """Raise `VragError` for a single word that is neither one of `words` nor a local model. `words`
     are values that name no model. Such a word is a typo, and no hub is contacted.
     """
-    if not isinstance(entry, str) or set(entry) & set("/@\\") or custom_spec(entry):
+    if not isinstance(entry, str) or entry in words or set(entry) & set("/@\\"):
         return
-    if entry in words or project_path(entry).is_dir():
+    if custom_spec(entry) or project_path(entry).is_dir():
         return
     hint = did_you_mean(entry, [*words, *shipped_models()])
     listed = "".join(f"{word!r}, " for word in words if word)
@@ -232,11 +227,10 @@ class CustomObject:
         """
         if self.fingerprint:
             return self
+        owner = f"{what} {type(self.made).__name__}(…)"
         found = getattr(self.made, "fingerprint", None)
-        raise VragError(
-            f"{what} {type(self.made).__name__}(…): its fingerprint is {found!r}; expected a text"
-            ' that changes whenever its results may, such as "1".'
-        )
+        expected = 'a text that changes whenever its results may, such as "1"'
+        raise VragError(f"{owner}: its fingerprint is {found!r}; expected {expected}.")
 
 
 def custom_spec(entry: object) -> str | None:
@@ -333,8 +327,7 @@ def catch_custom_errors(
     except Exception as error:  # custom code may raise anything
         if isinstance(error, (VragError, *passed)):
             raise
-        module = sys.modules.get(getattr(made, "__module__", ""))
-        file = getattr(module, "__file__", None)
+        file = getattr(sys.modules.get(getattr(made, "__module__", "")), "__file__", None)
         frames = traceback.extract_tb(error.__traceback__)
         others = [frame for frame in frames if not Path(frame.filename).is_relative_to(_KIT)]
         at = [frame for frame in frames if frame.filename == file] or others

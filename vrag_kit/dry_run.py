@@ -49,9 +49,3 @@ def dry_run(scratch: Path) -> Iterator[DryRun]:
 def current_dry_run() -> DryRun | None:
     """Return the current dry run; None where models are really called."""
     return _current[-1] if _current else None
-
-
-def is_scratch_path(path: Path) -> bool:
-    """Return whether a file lies in the temporary folder of the current dry run."""
-    current = current_dry_run()
-    return current is not None and path.resolve().is_relative_to(current.scratch.resolve())

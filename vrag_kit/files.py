@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,28 +22,16 @@ _WEIGHTS = Path(__file__).parent / "synthetic" / "weights"
 
 
 def project_root() -> Path:
-    """Return the nearest folder, from the current one upward, that holds `notebooks` and `params`;
-    else the current folder.
-    """
-    return _project_of(Path.cwd()) or Path.cwd()
+    """Return the project of the current folder (`project_of`); else the current folder."""
+    return project_of(Path.cwd()) or Path.cwd()
 
 
-def _project_of(place: Path) -> Path | None:
+def project_of(place: Path) -> Path | None:
+    """Return the nearest folder, from `place` up, that holds `notebooks` and `params`, if any."""
     for folder in (place, *place.parents):
         if (folder / "notebooks").is_dir() and (folder / "params").is_dir():
             return folder
     return None
-
-
-def enter_project(files: Sequence[Path]) -> list[Path]:
-    """Change to the project root, and return the files relative to it. Files may be given relative
-    to the current folder or to the root, which lets commands work in any folder. Outside a project,
-    the root is that of the first file.
-    """
-    root = _project_of(Path.cwd()) or _project_of(files[0].absolute()) or Path.cwd()
-    places = [(file if file.exists() else root / file).absolute() for file in files]
-    os.chdir(root)
-    return [Path(display_path(place)) for place in places]
 
 
 def project_path(name: Path | str) -> Path:
@@ -66,17 +54,6 @@ def display_path(place: Path) -> str:
     absolute = place.absolute()
     root = project_root()
     return str(absolute.relative_to(root) if absolute.is_relative_to(root) else place)
-
-
-def portable_path(part: str) -> str:
-    """Return a path for sharing: relative to the project, or the file name alone. Text that is not
-    an absolute path is unchanged.
-    """
-    place = Path(part)
-    if not place.is_absolute():
-        return part
-    told = display_path(place)
-    return place.name if Path(told).is_absolute() else told
 
 
 def escapes_folder(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Messages, progress bars, and records of a notebook's model calls and notes for its runner.
+"""Messages, progress bars, and records of a notebook's model calls for its runner.
 
 Messages are plain lines on standard output, in notebooks as in terminals. A warning says that
 something was changed or left out; checks and reports show it too.
@@ -10,12 +10,9 @@ import json
 import logging
 import os
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from logging.handlers import BufferingHandler
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tqdm import tqdm
 
@@ -41,18 +38,6 @@ logger.setLevel(logging.DEBUG)
 logger.addHandler(_PlainHandler(logging.INFO))
 
 
-@contextmanager
-def collect_notes() -> Iterator[list[logging.LogRecord]]:
-    """Yield a list to which the notes of the block are added."""
-    handler = BufferingHandler(sys.maxsize)
-    handler.setLevel(logging.WARNING)
-    logger.addHandler(handler)
-    try:
-        yield handler.buffer
-    finally:
-        logger.removeHandler(handler)
-
-
 def record_calls(
     kind: str, name: str, calls: int, failures: Sequence[Failure], again: str = ""
 ) -> None:
@@ -61,32 +46,9 @@ def record_calls(
     """
     if place := os.environ.get(PLACE):
         record = {"kind": kind, "name": name, "calls": calls, "failed": len(failures)}
-        if failures:
-            record |= {"example": str(failures[0]), "again": again}
+        record |= {"example": "; ".join(map(str, failures[:1])), "again": again}
         with Path(place).open("a", encoding="utf-8") as file:
             file.write(f"{json.dumps(record)}\n")
-
-
-def describe_failures(place: Path) -> list[str]:
-    """Describe the models whose every answer in the records at `place` failed, and the judges of
-    whose verdicts some failed: the counts, the first reason, and how to repeat the calls.
-    """
-    batches: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)  # Any: as JSON holds
-    lines = place.read_text(encoding="utf-8").splitlines() if place.is_file() else []
-    for record in map(json.loads, lines):
-        batches[record["kind"], record["name"]].append(record)
-    found = []
-    for (kind, name), records in batches.items():
-        calls = sum(record["calls"] for record in records)
-        failed = sum(record["failed"] for record in records)
-        first = next((record for record in records if record["failed"]), {})
-        if kind == "model" and 0 < failed == calls:
-            words = f"{failed:,} times, as by {first['example']}"
-            found.append(f"EVERY ANSWER OF {name!r} FAILED, {words}")
-        elif kind == "judge" and failed:
-            words = f"{failed:,} of {calls:,} times, as by {first['example']}. {first['again']}"
-            found.append(f"VERDICTS OF {name!r} FAILED, {words}")
-    return found
 
 
 def progress(

@@ -24,11 +24,7 @@ from vrag_kit.synthetic.editions import synthetic_mark as synthetic_mark
 from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.types import Benchmark
 
-_ARTICLES = {
-    "pages": "articles",
-    "species_list": "categories.json",
-    "tells": "articles_tell.json",
-}
+_ARTICLES = {"pages": "articles", "species_list": "categories.json", "tells": "articles_tell.json"}
 _TITLES = {"field-guide": "Field Guide", "field-guide-small": "Field Guide (small)"}
 
 
@@ -70,10 +66,8 @@ def open_articles(articles: Source, cache_dir: Path) -> tuple[dict[str, str], di
     """
     files = _files("articles", articles, _ARTICLES, "", "tells")
     species = read_species(project_path(files["species_list"]))
-    where = files["pages"]
-    return species, load_species_pages(
-        where if ":" in where else project_path(where), species, cache_dir
-    )
+    pages = files["pages"] if ":" in files["pages"] else project_path(files["pages"])
+    return species, load_species_pages(pages, species, cache_dir)
 
 
 def queries_answered_by_articles(articles: Source, benchmark: Benchmark) -> frozenset[str]:
@@ -93,12 +87,9 @@ def open_webqa(webqa: Source) -> Benchmark:
     """
     layout = {"annotations": "webqa/WebQA_train_val.json", "images": "webqa/imgs.tsv"}
     files = _files("webqa", webqa, layout, "{} with captions", "split")
-    return load_webqa(
-        project_path(files["annotations"]),
-        project_path(files["images"]),
-        split=files.get("split", "val"),
-        name=files["name"],
-    )
+    annotations, images = project_path(files["annotations"]), project_path(files["images"])
+    split = files.get("split", "val")
+    return load_webqa(annotations, images, split=split, name=files["name"])
 
 
 def open_images(pictures: Source) -> SpeciesImages:

@@ -7,16 +7,15 @@ They serve Visual-RAG, MRAG-Bench, MRAG-Suite and CRAG-MM. A question passes thr
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from vrag_kit.errors import SetupError, VragError
+from vrag_kit.errors import VragError
 
 if TYPE_CHECKING:
-    import pandas as pd
     from PIL import Image
 
 Json = dict[str, Any]  # Any: text, numbers, flags, nothing, and lists and mappings of them
@@ -29,8 +28,6 @@ QueryId = str
 MODALITIES = ("image", "text")
 """The modalities of a document; see `Document.modality`."""
 _CACHED_VALUES = 512
-_KEYS = ("query_id", "group")
-"""Columns that rows are joined and grouped by: a row without one would drop out."""
 
 
 class LazyMapping(Mapping[str, Value]):
@@ -161,18 +158,10 @@ class Benchmark:
     """
     groups_are: str = "groups"
     """What the queries' groups are, in the plural, for captions: "species"."""
-    read_from: tuple[str, str] = ("", "")
-    """The fingerprint when it was read, and the git blob id of the annotations, for the
-    audits of a paper; a loader may leave it empty.
+    blob: str = ""
+    """The git blob id of the annotations file, as `git hash-object` prints it; "" if they are not
+    one file, or if questions or labels were changed after reading (`derive`).
     """
-
-    @property
-    def blob(self) -> str:
-        """The git blob id of the annotations file, as `git hash-object` prints it. It is "" if they
-        are not one file, or if questions or labels were changed after reading.
-        """
-        fingerprint, blob = self.read_from
-        return blob if fingerprint == self.fingerprint else ""
 
     def candidates(self, query_id: QueryId) -> tuple[DocId, ...] | None:
         """Return the candidate documents of a query, or None for the whole corpus.
@@ -201,6 +190,14 @@ class Benchmark:
         """
         return tuple(doc_id for doc_id, label in self.qrels[query_id].items() if label > 0)
 
+    def derive(self, tag: str, **changes: Any) -> Benchmark:
+        """Return this benchmark with `changes` of its fields, and a fingerprint of its own: a hash
+        of this one's and of `tag`, which says what was changed.
+        """
+        named = f"{self.fingerprint}\n{tag}"
+        fingerprint = hashlib.sha256(named.encode()).hexdigest()
+        return replace(self, fingerprint=fingerprint, **{"blob": "", **changes})
+
     def subset(self, query_ids: Collection[QueryId]) -> Benchmark:
         """Return this benchmark with the given queries only, in their order here, and all
         documents. Raises `VragError` for an unknown query.
@@ -209,11 +206,9 @@ class Benchmark:
             raise VragError(f"{self.name} has no query {unknown[0]!r}.")
         wanted = set(query_ids)
         kept = {query_id: None for query_id in self.queries if query_id in wanted}
-        named = "\n".join([self.fingerprint, *kept])
         pools, left_out = self.pools, self.left_out
-        return replace(
-            self,
-            fingerprint=hashlib.sha256(named.encode()).hexdigest(),
+        return self.derive(
+            "\n".join(kept),
             queries={query_id: self.queries[query_id] for query_id in kept},
             qrels=LazyMapping(kept, self.qrels.__getitem__),
             pools=None if pools is None else LazyMapping(kept, pools.__getitem__),
@@ -225,13 +220,7 @@ class Benchmark:
         label and are in no pool; only a query whose pool is the whole corpus is searched in them.
         """
         more = {document.doc_id: document for document in documents}
-        named = hashlib.sha256("\n".join([self.fingerprint, *more]).encode()).hexdigest()
-        return replace(
-            self,
-            fingerprint=named,
-            corpus={**self.corpus, **more},
-            read_from=(named, self.blob),
-        )
+        return self.derive("\n".join(more), corpus={**self.corpus, **more}, blob=self.blob)
 
     def __repr__(self) -> str:
         return (
@@ -405,20 +394,3 @@ def ordered(items: Iterable[str], *names: object) -> list[str]:
     """
     prefix = "/".join(map(str, names)) + "/"
     return sorted(items, key=lambda item: hashlib.sha256((prefix + item).encode()).digest())
-
-
-def require_columns(frame: pd.DataFrame, needed: Sequence[str], where: str) -> None:
-    """Raise `VragError` unless `frame` has the columns `needed`, a key in each row, and ranks from
-    1. The message begins with `where`.
-    """
-    if missing := [name for name in needed if name not in frame]:
-        raise SetupError(
-            f"{where}: the table has no column {missing[0]!r}; found"
-            f" {', '.join(map(str, frame.columns))}, expected {', '.join(needed)}."
-        )
-    for name in _KEYS:
-        if name in needed and (gaps := frame[name].isna()).any():
-            row = gaps.idxmax()
-            raise VragError(f"{where}: column {name!r}, row {row}: found nothing, expected text.")
-    if "rank" in needed and (frame["rank"] < 1).any():
-        raise VragError(f"{where}: column 'rank' holds {frame['rank'].min()}; the first is 1.")

@@ -26,7 +26,7 @@ class Workspace(Hardware):
     start at the project root. Nothing of it is part of a stored answer's key; device and batch size
     may change the last bits of a number, and so rarely a word.
 
-    Raises pydantic's `ValidationError` for an unknown field, and for a value that does not fit.
+    Raises `VragError` for an unknown field, and for a value that does not fit.
     """
 
     cache_dir: Path | str = "runs/embeddings"

@@ -11,7 +11,7 @@ from factories import judged
 
 from vrag_kit.analysis import cluster_means, mean_scores, paired_differences
 from vrag_kit.errors import VragError
-from vrag_kit.types import require_columns
+from vrag_kit.judging.scale import require_columns
 
 ANSWERS = judged(score=[1.0, math.nan], rank=[1, 2])
 
@@ -33,7 +33,6 @@ def test_public_functions_check_what_comes_in(use: Callable[[pd.DataFrame], obje
     ("table", "column", "words"),
     [
         (ANSWERS.assign(group=["g", None]), "group", "'group', row 1"),
-        (ANSWERS.assign(rank=[0, 1]), "rank", "'rank' holds 0"),
         (ANSWERS[["query_id"]], "rank", "'rank'; found query_id"),
     ],
 )

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from vrag_kit.config import Decoding, decoding_of
+from vrag_kit.config import Decoding, read_settings
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
-from vrag_kit.workspace import Workspace
 
 URL = "m@http://localhost:1/v1"
 GREEDY = {"temperature": 0}
@@ -52,8 +51,8 @@ def test_what_may_be_secret_is_never_shown(field: str) -> None:
 
 
 def test_null_stands_for_the_default() -> None:
-    assert decoding_of({"temperature": None, "max_new_tokens": None}) == Decoding()
-    assert Workspace(device=None) == Workspace()
+    nothing = {"temperature": None, "max_new_tokens": None}
+    assert read_settings(Decoding, nothing, "decoding") == Decoding()
     plain, nulls = (
         load_generator({"model": URL, **options}, decoding={**GREEDY, "max_new_tokens": 7})
         for options in ({}, {"timeout": None, "body": None, "decoding": None, "name": None})
@@ -65,4 +64,4 @@ def test_null_stands_for_the_default() -> None:
 def test_a_number_enters_keys_as_it_is_written() -> None:
     """1 and 1.0 are two keys of a stored answer."""
     given = {"temperature": 1, "top_p": 0.5, "repetition_penalty": 1.0}
-    assert json.dumps(decoding_of(given).sampling) == json.dumps(given)
+    assert json.dumps(read_settings(Decoding, given, "decoding").sampling) == json.dumps(given)

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from vrag_kit.analysis.estimates import cluster_bootstrap, cluster_means, estimate
 from vrag_kit.analysis.means import ARM, per_query
-from vrag_kit.judging.scale import scale_of
-from vrag_kit.types import Benchmark, require_columns
+from vrag_kit.judging.scale import require_columns, scale_of
+from vrag_kit.types import Benchmark
 
 
 def abstains(shares: pd.Series) -> pd.Series:

@@ -12,8 +12,7 @@ import pandas as pd
 from vrag_kit.analysis.estimates import ClusterMean, cluster_errors, table_mean
 from vrag_kit.analysis.means import per_query as judged_per_query
 from vrag_kit.errors import VragError
-from vrag_kit.judging.scale import Scale, scale_of
-from vrag_kit.types import require_columns
+from vrag_kit.judging.scale import Scale, require_columns, scale_of
 
 _LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.9999, 1 - 1e-6, 1 - 1e-9)
 _SMALLEST = -15.0  # decimal logarithm of the smallest p

@@ -9,8 +9,8 @@ import pandas as pd
 
 from vrag_kit.analysis.means import ARM
 from vrag_kit.errors import SetupError, VragError
-from vrag_kit.judging.scale import scale_of
-from vrag_kit.types import Benchmark, Status, require_columns
+from vrag_kit.judging.scale import require_columns, scale_of
+from vrag_kit.types import Benchmark, Status
 
 StopRule = Callable[[Sequence[float]], int | None]
 """The scores of a conversation's turns, in order → the turn, from 0, at which it ends;

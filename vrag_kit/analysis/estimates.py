@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging.scale import SHARES, Scale, scale_of
-from vrag_kit.types import require_columns
+from vrag_kit.judging.scale import SHARES, Scale, require_columns, scale_of
 
 _ZERO = 1e-24  # a variance below this share of the squared width of a scale is rounding
 _TINY = 1e-12  # resamples that differ by less agree

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.estimates import cluster_means
-from vrag_kit.judging.scale import SHARES, Scale, scale_of
-from vrag_kit.types import require_columns
+from vrag_kit.judging.scale import SHARES, Scale, require_columns, scale_of
 
 _SHARES = (
     *("value", "ci_low", "ci_high", "std", "bound_low", "bound_high", "if_refusals_incorrect"),

@@ -23,8 +23,7 @@ from vrag_kit.analysis.estimates import Estimate, cluster_errors, estimate
 from vrag_kit.analysis.means import ARM
 from vrag_kit.errors import VragError
 from vrag_kit.judging.human_labels import score_of_label
-from vrag_kit.judging.scale import Scale, scale_of
-from vrag_kit.types import require_columns
+from vrag_kit.judging.scale import Scale, require_columns, scale_of
 
 
 def corrected_accuracy(

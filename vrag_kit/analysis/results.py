@@ -18,8 +18,9 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import display_path, project_path, write_file
 from vrag_kit.generation import stored_field
 from vrag_kit.generation.ask import SERVED
+from vrag_kit.judging.scale import require_columns
 from vrag_kit.log import logger
-from vrag_kit.types import Benchmark, Json, require_columns
+from vrag_kit.types import Benchmark, Json
 from vrag_kit.workspace import Workspace
 
 RESULT_COLUMNS = (
@@ -274,3 +275,14 @@ def _table(file: Path, name: str) -> pd.DataFrame:
     table["doc_ids"] = [tuple(each or ()) for each in table["doc_ids"]]
     table.insert(0, "experiment", name)
     return table
+
+
+def portable_path(part: str) -> str:
+    """Return a path for sharing: relative to the project, or the file name alone. Text that is not
+    an absolute path is unchanged.
+    """
+    place = Path(part)
+    if not place.is_absolute():
+        return part
+    shown = display_path(place)
+    return place.name if Path(shown).is_absolute() else shown

@@ -15,12 +15,10 @@ import pandas as pd
 from vrag_kit.analysis.comparisons import holm_by_family
 from vrag_kit.analysis.estimates import cluster_mean, cluster_means, clustered_moments
 from vrag_kit.analysis.report_tables import LEVEL, ci_cells, format_p, setting_name
-from vrag_kit.analysis.results import NEEDED
+from vrag_kit.analysis.results import NEEDED, portable_path
 from vrag_kit.analysis.strata import ALL, LEFT_OUT, NO_STRATUM, sort_strata
 from vrag_kit.errors import VragError, did_you_mean
-from vrag_kit.files import portable_path
-from vrag_kit.judging.scale import Scale, scale_of
-from vrag_kit.types import require_columns
+from vrag_kit.judging.scale import Scale, require_columns, scale_of
 
 Choice = Mapping[str, Any]  # Any: texts and numbers, as parameters have them
 """Column → the value that a side has: {"model": "field-guide-vlm-few", "k": 5}."""

@@ -10,7 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
@@ -149,11 +149,9 @@ def knowledge_base(
         page = pages.get(query.entity)
         qrels[query_id] = dict.fromkeys(chunks[page.article], 1) if page else {}
     texts = [f"{doc_id} {document.text}" for doc_id, document in corpus.items()]
-    named = "\n".join([benchmark.fingerprint, *texts])
-    return replace(
-        benchmark,
+    return benchmark.derive(
+        "\n".join(texts),
         name=f"{benchmark.name}, articles",
-        fingerprint=hashlib.sha256(named.encode()).hexdigest(),
         corpus=corpus,
         qrels=qrels,
         pools=None,

@@ -106,8 +106,7 @@ def restrict_to_modality(benchmark: Benchmark, modality: str) -> Benchmark:
         query_id: tuple(doc_id for doc_id in pool if doc_id in corpus)
         for query_id, pool in benchmark.pools.items()
     }
-    fingerprint = hashlib.sha256(f"{benchmark.fingerprint} {modality}".encode()).hexdigest()
-    return replace(benchmark, fingerprint=fingerprint, corpus=corpus, qrels=qrels, pools=pools)
+    return benchmark.derive(modality, corpus=corpus, qrels=qrels, pools=pools)
 
 
 def captions_only(benchmark: Benchmark) -> Benchmark:
@@ -118,9 +117,8 @@ def captions_only(benchmark: Benchmark) -> Benchmark:
     for doc_id, document in benchmark.corpus.items():
         if not (document.text or "").strip():
             raise VragError(f"{benchmark.name}: document {doc_id!r} has no text to search.")
-    fingerprint = hashlib.sha256(f"{benchmark.fingerprint} captions only".encode()).hexdigest()
     corpus = {key: replace(each, image=None) for key, each in benchmark.corpus.items()}
-    return replace(benchmark, fingerprint=fingerprint, corpus=corpus)
+    return benchmark.derive("captions only", corpus=corpus)
 
 
 def with_gold_evidence(

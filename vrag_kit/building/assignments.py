@@ -13,7 +13,8 @@ from vrag_kit.building.annotations import IDENTITY, Vote
 from vrag_kit.building.decisions import Dispute
 from vrag_kit.building.species import SpeciesFolder, folder_of
 from vrag_kit.errors import VragError
-from vrag_kit.types import ordered, require_columns
+from vrag_kit.judging.scale import require_columns
+from vrag_kit.types import ordered
 
 PAGE = 27  # images on the screen at once; the paper's "first 27" are the first page
 MANY = 9  # of a whole page; a question with more clues may be skipped (appendix C)

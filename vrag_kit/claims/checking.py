@@ -27,8 +27,9 @@ from vrag_kit.claims.verdicts import (
     Label,
 )
 from vrag_kit.errors import VragError
+from vrag_kit.judging.scale import require_columns
 from vrag_kit.log import logger
-from vrag_kit.types import Benchmark, Document, Failure, Query, Status, require_columns
+from vrag_kit.types import Benchmark, Document, Failure, Query, Status
 
 _CELLS = ["sheet", "n_claims", "n_unparsed", "no_sheet"]
 Key = tuple[object, ...]

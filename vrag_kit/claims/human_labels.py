@@ -20,8 +20,8 @@ from vrag_kit.claims.verdicts import (
 )
 from vrag_kit.errors import VragError
 from vrag_kit.files import project_path
+from vrag_kit.judging.scale import require_columns
 from vrag_kit.log import logger
-from vrag_kit.types import require_columns
 
 _ANSWER = "answer: "
 _COLUMNS = ["query_id", "claim", "item", "label", "annotator"]

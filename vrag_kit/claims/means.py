@@ -20,7 +20,7 @@ from vrag_kit.claims.metrics import (
     ragchecker_metrics,
 )
 from vrag_kit.claims.verdicts import MODALITIES, ClaimVerdicts, EntailmentLabel
-from vrag_kit.types import require_columns
+from vrag_kit.judging.scale import require_columns
 
 RAGCHECKER, MM_RAGCHECKER = "ragchecker", "mm_ragchecker"
 METRIC = ["family", "metric", "modality"]

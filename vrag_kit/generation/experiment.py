@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.config import Entry, check_list, decoding_of
+from vrag_kit.config import Decoding, Entry, check_list, read_settings
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import (
     ANSWER_COLUMNS,
@@ -104,7 +104,7 @@ def ask_conversations(
     status of a turn that was not asked is "early_stopped" after an early stop and "skipped" after a
     failed call.
     """
-    samples = decoding_of(decoding).samples
+    samples = read_settings(Decoding, decoding or {}, "decoding").samples
     check_list(models, "models")
     check_list(contexts, "contexts")
     contexts = list(dict.fromkeys(contexts))

@@ -14,13 +14,13 @@ from vrag_kit.checkpoints import Options
 from vrag_kit.config import (
     GREEDY,
     CustomObject,
+    Decoding,
     Entry,
     Sampling,
     catch_custom_errors,
-    decoding_of,
     load_custom,
+    read_entry,
     read_settings,
-    split_entry,
 )
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError, short_repr
@@ -360,7 +360,7 @@ def parse_model_entry(
     Raises `VragError` for an unknown option, for a value that does not fit, and for a provider's
     model without its endpoint.
     """
-    spec, given = split_entry(entry, "model")
+    spec, given = read_entry(entry, "model")
     refuse_password(spec)
     is_here = project_path(spec).is_dir()
     is_remote = "@" in spec and not is_here
@@ -379,5 +379,5 @@ def parse_model_entry(
 
 def _defaults(decoding: JsonView | None) -> Json:
     """The options that the parameter `decoding` gives to every model."""
-    common = decoding_of(decoding)
+    common = read_settings(Decoding, decoding or {}, "decoding")
     return {"decoding": common.sampling, "max_new_tokens": common.max_new_tokens}

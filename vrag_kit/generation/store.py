@@ -31,7 +31,7 @@ import pandas as pd
 import psutil
 
 from vrag_kit.benchmarks.images import pixel_hash
-from vrag_kit.dry_run import current_dry_run, is_scratch_path
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation.store_layout import (
     ANSWER_COLUMNS,
@@ -287,7 +287,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
         """
         with self.writing() as db:
             for answer in answers:
-                if answer.is_placeholder and not is_scratch_path(self.path):
+                if answer.is_placeholder and not _is_scratch_path(self.path):
                     raise VragError(
                         f"{self.path}: found a placeholder of a dry run; expected answers. Open the"
                         " store within the dry run, which then works with a copy."
@@ -387,7 +387,7 @@ def _dry_run_path(path: Path) -> Path:
     if dry_run is None:
         return path
     scratch = path
-    if not is_scratch_path(path):
+    if not _is_scratch_path(path):
         name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
         scratch = dry_run.scratch / name / path.name
         scratch.parent.mkdir(exist_ok=True)
@@ -395,6 +395,12 @@ def _dry_run_path(path: Path) -> Path:
             copy_store(path, scratch)
     dry_run.stores.add(scratch)
     return scratch
+
+
+def _is_scratch_path(path: Path) -> bool:
+    """Whether a file lies in the temporary folder of the current dry run."""
+    current = current_dry_run()
+    return current is not None and path.resolve().is_relative_to(current.scratch.resolve())
 
 
 def copy_store(store: Path, target: Path) -> None:

@@ -11,9 +11,9 @@ import pandas as pd
 from vrag_kit.benchmarks.sources import read_csv_rows
 from vrag_kit.errors import VragError
 from vrag_kit.files import project_path
-from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.judging.scale import SHARES, Scale, require_columns, scale_of
 from vrag_kit.log import logger
-from vrag_kit.types import ordered, require_columns
+from vrag_kit.types import ordered
 
 LABEL_SCORES = {"true": 1.0, "partial": 0.5, "false": 0.0}
 """Label of a person (Visual-RAG, Table 9) → its position on the scale, from 0 to 1."""

@@ -30,9 +30,9 @@ from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import SetupError, VragError
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.llm_judge import LLMJudge
-from vrag_kit.judging.scale import SHARES, TRUTH, Scale, ok_answers, query_answers
+from vrag_kit.judging.scale import SHARES, TRUTH, Scale, ok_answers, query_answers, require_columns
 from vrag_kit.log import logger, record_calls
-from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status, require_columns
+from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
 _ADVICE = (
     "Calls that failed are asked again with `retry_failures: true` in `hardware`; unreadable"

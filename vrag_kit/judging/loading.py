@@ -115,7 +115,7 @@ def builtin_judge_name(entry: Entry | CustomJudge) -> str | None:
         return None
     if isinstance(entry, Mapping) and RUBRIC in entry:
         raise VragError(f"judge {word!r} is no model; expected no rubric. Type `judge: {word}`.")
-    read_entry(entry, (), "judge")
+    read_entry(entry, "judge", ())
     return word
 
 

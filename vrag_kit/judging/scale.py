@@ -1,14 +1,18 @@
-"""The scale of a judge: the scores of the worst and the best answer."""
+"""The scale of a judge: the scores of the worst and the best answer. Columns of answer tables."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import SetupError, VragError
 from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
+
+_KEYS = ("query_id", "group")
+"""Columns that rows are joined and grouped by: a row without one would drop out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +112,18 @@ def no_reference_failure(query: Query) -> Judgment:
     """Return a failed verdict: the query has no accepted answer to compare with."""
     words = f"query {query.query_id!r} has no accepted answer to compare with"
     return Judgment(score=None, failure=Failure(Status.ERROR, words))
+
+
+def require_columns(frame: pd.DataFrame, needed: Sequence[str], where: str) -> None:
+    """Raise `VragError` unless `frame` has the columns `needed`, with a query_id and group in
+    each row. The message begins with `where`.
+    """
+    if missing := [name for name in needed if name not in frame]:
+        raise SetupError(
+            f"{where}: the table has no column {missing[0]!r}; found"
+            f" {', '.join(map(str, frame.columns))}, expected {', '.join(needed)}."
+        )
+    for name in _KEYS:
+        if name in needed and (gaps := frame[name].isna()).any():
+            row = gaps.idxmax()
+            raise VragError(f"{where}: column {name!r}, row {row}: found nothing, expected text.")

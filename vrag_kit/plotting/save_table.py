@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from vrag_kit.analysis.results import TABLE
+from vrag_kit.analysis.results import TABLE, portable_path
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.files import display_path as from_project
-from vrag_kit.files import portable_path, project_path, write_file
+from vrag_kit.files import project_path, write_file
 from vrag_kit.log import logger
 from vrag_kit.workspace import Workspace
 

@@ -192,7 +192,7 @@ def find_run_file(entry: object) -> tuple[str, Path] | None:
     place = project_path(spec)
     if place.is_dir() or not (place.is_file() or spec.endswith(ENDINGS)):
         return None
-    _, options = read_entry(entry, ("name",), "run")
+    _, options = read_entry(entry, "run", ("name",))
     whole = place.name.removesuffix(".gz")
     name = options.get("name", whole.rpartition(".")[0] or whole)
     return check_name(name, f"run {spec!r}"), place

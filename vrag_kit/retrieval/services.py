@@ -22,7 +22,7 @@ import pandas as pd
 from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash
-from vrag_kit.config import Entry, check_choice, custom_spec, split_entry
+from vrag_kit.config import Entry, check_choice, custom_spec, read_entry
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import project_path
@@ -150,7 +150,7 @@ def with_query_modality(modality: str, entry: Entry) -> Entry:
     """
     if custom_spec(entry):
         return entry
-    spec, options = split_entry(entry, "retriever")
+    spec, options = read_entry(entry, "retriever")
     if (part := options.get("query", modality)) != modality:
         raise VragError(f"retriever {spec!r}: query is {part!r}; expected {modality!r}.")
     return {"model": spec, **options, "query": modality}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Exit, Option, Typer
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import display_path, enter_project
+from vrag_kit.files import display_path
 
 if TYPE_CHECKING:
     from vrag_kit.fetching.image_folder import FetchReport
@@ -70,6 +70,8 @@ def run(
     """Run notebooks with papermill. Notebooks that are finished and unchanged are skipped.
     Exits with 1 if one failed, or a dry run lacks something.
     """
+    from vrag_kit.runner.plan import enter_project
+
     files = enter_project(parameters)
     if dry_run:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's library is imported, below
@@ -93,6 +95,7 @@ def embed(
     and be repeated after a crash; without one, all that is missing is embedded.
     """
     from vrag_kit.runner.embed import embed_parameters, parse_part
+    from vrag_kit.runner.plan import enter_project
 
     share = parse_part(part)
     for file in enter_project(parameters):
@@ -109,6 +112,7 @@ def report(
     """Write all tables and figures of the executed notebooks to one HTML page, which opens
     offline.
     """
+    from vrag_kit.runner.plan import enter_project
     from vrag_kit.runner.report import write_report
 
     to = to and to.absolute()

@@ -8,15 +8,18 @@ not hide the calls of the next. Outputs go to a temporary folder.
 from __future__ import annotations
 
 import io
+import logging
 import re
 import shutil
+import sys
 import tempfile
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from itertools import chain
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +33,7 @@ from vrag_kit.files import project_path
 from vrag_kit.generation import load_generator
 from vrag_kit.generation.generators import CostEstimate, DryRunGenerator
 from vrag_kit.generation.store import AnswerStore, copy_store
-from vrag_kit.log import collect_notes
+from vrag_kit.log import logger
 from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.runner.params import cell_tags, entries, read_cells
@@ -39,6 +42,18 @@ from vrag_kit.workspace import Workspace
 
 _MODEL = re.compile(r"(model|judge|writer|rewriter|extractor|checker|detector)s?(\.|$)")
 _RETRIEVER = re.compile(r"(retriever|service)s?(\.|$)")
+
+
+@contextmanager
+def collect_notes() -> Iterator[list[logging.LogRecord]]:
+    """Yield a list to which the notes of the block are added."""
+    handler = BufferingHandler(sys.maxsize)
+    handler.setLevel(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield handler.buffer
+    finally:
+        logger.removeHandler(handler)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ python -m vrag_kit.runner.job NOTEBOOK OUTPUT PARAMETERS FOLDER
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -132,6 +134,28 @@ def _kill_group(leader: int) -> None:
 def status_file(output: Path) -> Path:
     """Return the path of a notebook's log of model calls and verdicts (`log`)."""
     return output.with_suffix(".tally.jsonl")
+
+
+def describe_failures(place: Path) -> list[str]:
+    """Describe the models whose every answer in the records at `place` failed, and the judges of
+    whose verdicts some failed: the counts, the first reason, and how to repeat the calls.
+    """
+    batches: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)  # Any: as JSON holds
+    lines = place.read_text(encoding="utf-8").splitlines() if place.is_file() else []
+    for record in map(json.loads, lines):
+        batches[record["kind"], record["name"]].append(record)
+    found = []
+    for (kind, name), records in batches.items():
+        calls = sum(record["calls"] for record in records)
+        failed = sum(record["failed"] for record in records)
+        first = next((record for record in records if record["failed"]), {})
+        if kind == "model" and 0 < failed == calls:
+            words = f"{failed:,} times, as by {first['example']}"
+            found.append(f"EVERY ANSWER OF {name!r} FAILED, {words}")
+        elif kind == "judge" and failed:
+            words = f"{failed:,} of {calls:,} times, as by {first['example']}. {first['again']}"
+            found.append(f"VERDICTS OF {name!r} FAILED, {words}")
+    return found
 
 
 @contextmanager

@@ -7,6 +7,7 @@ runs/visual_rag/demo/visual_rag/02_….ipynb    its copy, executed with that fil
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError, did_you_mean
-from vrag_kit.files import project_root
+from vrag_kit.files import display_path, project_of, project_root
 from vrag_kit.runner.params import (
     SERVES,
     declared_parameters,
@@ -59,6 +60,17 @@ class Plan:
     """Folder of the executed copies, each in the folder of its notebook."""
     tasks: list[Task]
     """In the order of execution."""
+
+
+def enter_project(files: Sequence[Path]) -> list[Path]:
+    """Change to the project root, and return the files relative to it. Files may be given relative
+    to the current folder or to the root, which lets commands work in any folder. Outside a project,
+    the root is that of the first file.
+    """
+    root = project_of(Path.cwd()) or project_of(files[0].absolute()) or Path.cwd()
+    places = [(file if file.exists() else root / file).absolute() for file in files]
+    os.chdir(root)
+    return [Path(display_path(place)) for place in places]
 
 
 def notebooks_folder() -> Path:

@@ -20,9 +20,8 @@ from nbformat import NotebookNode
 from vrag_kit.analysis.report_tables import ci_cells
 from vrag_kit.errors import VragError
 from vrag_kit.files import project_path, project_root, write_file
-from vrag_kit.log import describe_failures
 from vrag_kit.papers.statements import load_statement_checks
-from vrag_kit.runner.job import ADDED, find_failure, status_file
+from vrag_kit.runner.job import ADDED, describe_failures, find_failure, status_file
 from vrag_kit.runner.params import cell_tags
 from vrag_kit.runner.plan import Task, read_plan
 from vrag_kit.runner.run import is_finished

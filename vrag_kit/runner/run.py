@@ -25,9 +25,8 @@ import psutil
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import project_path, write_file
-from vrag_kit.log import describe_failures
 from vrag_kit.runner.cluster import DaskPool, open_cluster
-from vrag_kit.runner.job import LocalPool, failure_reason, run_lock, status_file
+from vrag_kit.runner.job import LocalPool, describe_failures, failure_reason, run_lock, status_file
 from vrag_kit.runner.plan import Task, read_plan, select_notebooks
 from vrag_kit.runner.stamp import file_fingerprint, run_fingerprint, texts
 

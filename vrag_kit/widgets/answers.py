@@ -20,7 +20,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import project_path
 from vrag_kit.generation import AnswerStore, build_prompt
 from vrag_kit.generation.prompts import PromptSet
-from vrag_kit.types import Benchmark, Context, require_columns
+from vrag_kit.judging.scale import require_columns
+from vrag_kit.types import Benchmark, Context
 from vrag_kit.widgets.browser import Browser
 from vrag_kit.widgets.html import Page, card_html, image_html, page_html, render
 from vrag_kit.workspace import Workspace

@@ -61,7 +61,7 @@ def papers(guide: Benchmark) -> Benchmark:
         queries={name: replace(first, query_id=name, metadata={}) for name in names},
         qrels=labels,
         pools=None,
-        read_from=(guide.fingerprint, "103cb49bcc545cc7235fc62e5cd8a4e7333fd665"),
+        blob="103cb49bcc545cc7235fc62e5cd8a4e7333fd665",
     )
 
 

@@ -46,7 +46,7 @@ def _load_mrag_bench(
     if answers == _ANSWERS[0]:
         return found
     queries = {key: replace(query, choices=()) for key, query in found.queries.items()}
-    return replace(found, fingerprint=f"{found.fingerprint}/{answers}", queries=queries)
+    return found.derive(answers, queries=queries)
 
 
 LAYOUTS: Mapping[str, Callable[..., Benchmark]] = {

@@ -10,15 +10,14 @@ The paper searches a Wikipedia of 2023, and does not describe its ground-truth t
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 from vrag_kit.benchmarks.sources import read_csv_rows
-from vrag_kit.benchmarks.transforms import hash_parts
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.types import Benchmark, DocId, Document, QueryId
 
@@ -50,10 +49,9 @@ def load_mrag_texts(benchmark: Benchmark, folder: Path | str) -> Benchmark:
     qrels = _labels(folder / GROUND_TRUTH, benchmark, corpus)
     texts = [(name, document.text) for name, document in corpus.items()]
     labels = [list(qrels[query_id]) for query_id in benchmark.queries]
-    return replace(
-        benchmark,
+    return benchmark.derive(
+        json.dumps([texts, labels]),
         name=f"{benchmark.name}, texts",
-        fingerprint=hash_parts([[benchmark.fingerprint, texts, labels]]),
         corpus=corpus,
         qrels=qrels,
         pools=None,

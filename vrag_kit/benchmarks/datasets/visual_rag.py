@@ -115,7 +115,7 @@ def load_visual_rag(
         pools=pools,
         groups_are="species",
     )
-    return replace(found, read_from=(found.fingerprint, _git_blob_id(annotations)))
+    return replace(found, blob=_git_blob_id(annotations))
 
 
 def load_inat_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str) -> Benchmark:
@@ -143,11 +143,9 @@ def load_inat_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str)
     part = benchmark.subset(kept)
     names = dict.fromkeys(chain.from_iterable(files.values()))
     pools = {query_id: tuple(files[query.entity]) for query_id, query in part.queries.items()}
-    named = "\n".join([part.fingerprint, *names])
-    return replace(
-        part,
+    return part.derive(
+        "\n".join(names),
         name=name,
-        fingerprint=hashlib.sha256(named.encode()).hexdigest(),
         corpus=LazyMapping(names, partial(_document, root)),
         qrels={query_id: {} for query_id in part.queries},
         pools=pools,

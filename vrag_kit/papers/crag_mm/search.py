@@ -7,7 +7,6 @@ Each oracle gives the same arm an annotation that it would otherwise have to fin
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -210,9 +209,7 @@ def with_mismatched_images(benchmark: Benchmark) -> Benchmark:
         metadata = {key: each for key, each in query.metadata.items() if key not in _OF_IMAGES}
         metadata |= {key: lender.metadata[key] for key in _OF_IMAGES if key in lender.metadata}
         queries[name] = replace(query, image=lender.image, metadata=metadata)
-    named = f"{benchmark.fingerprint}\nother pictures, seed {_SEED}"
-    fingerprint = hashlib.sha256(named.encode()).hexdigest()
-    return replace(benchmark, fingerprint=fingerprint, queries=queries)
+    return benchmark.derive(f"other pictures, seed {_SEED}", queries=queries)
 
 
 def _lender(query: Query, first: Mapping[str, Query]) -> Query:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from vrag_kit.judging.multiple_choice import correct_letters
 from vrag_kit.papers.mrag_bench.results import with_scenarios
-from vrag_kit.papers.mrag_bench.settings import with_choices, with_queries
+from vrag_kit.papers.mrag_bench.settings import with_choices
 from vrag_kit.types import Benchmark, Query, ordered
 
 SPOKE = {"right": 24, "wrong": 2, "silent": 14}
@@ -87,7 +87,7 @@ def with_normalised_options(benchmark: Benchmark) -> Benchmark:
             answers = tuple(map(normalise_option, query.answers))
             queries[query_id] = with_choices(replace(query, answers=answers), choices)
     alike = benchmark.subset(queries) if len(queries) < len(benchmark.queries) else benchmark
-    return with_queries(alike, queries, "options spelt alike")
+    return alike.derive("options spelt alike", queries=queries)
 
 
 def with_planted_cue(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
@@ -105,7 +105,7 @@ def with_planted_cue(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
     for place, query_id in enumerate(shuffled):
         kind = kinds[place * len(kinds) // len(shuffled)]
         queries[query_id] = _respelt(queries[query_id], kind)
-    return with_queries(benchmark, queries, f"options spelt apart, seed {seed}")
+    return benchmark.derive(f"options spelt apart, seed {seed}", queries=queries)
 
 
 def _respelt(query: Query, kind: str) -> Query:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import replace
 from string import ascii_uppercase
 from textwrap import shorten
 from typing import Any  # arguments of `ask_models`
@@ -42,7 +41,6 @@ from vrag_kit.papers.mrag_bench.settings import (
     ASPECT_OF,
     ASPECTS,
     QUESTIONS,
-    changed_fingerprint,
 )
 from vrag_kit.plotting.style import EVIDENCE, SMALL, fit, new_figure, set_caption
 from vrag_kit.types import Benchmark, Context, DocId, QueryId
@@ -292,7 +290,7 @@ def without_unlabelled_positives(
         if alike:
             left_out[query_id] = left_out.get(query_id, frozenset()) | alike
     told = "\n".join(f"{name} {' '.join(sorted(ids))}" for name, ids in sorted(left_out.items()))
-    return replace(benchmark, left_out=left_out, fingerprint=changed_fingerprint(benchmark, told))
+    return benchmark.derive(told, left_out=left_out)
 
 
 def candidates_from_run(benchmark: Benchmark, run: pd.DataFrame, *, depth: int) -> Benchmark:
@@ -308,7 +306,7 @@ def candidates_from_run(benchmark: Benchmark, run: pd.DataFrame, *, depth: int) 
         for query_id in benchmark.queries
     }
     told = "\n".join(f"{name} {' '.join(pool)}" for name, pool in pools.items())
-    return replace(benchmark, pools=pools, fingerprint=changed_fingerprint(benchmark, told))
+    return benchmark.derive(told, pools=pools)
 
 
 NO_LETTER = "none"

@@ -4,7 +4,6 @@ rotated options.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
@@ -166,7 +165,7 @@ def rotate_options(benchmark: Benchmark, by: int) -> Benchmark:
     for query_id, query in benchmark.queries.items():
         start = -by % len(query.choices) if query.choices else 0
         queries[query_id] = with_choices(query, (*query.choices[start:], *query.choices[:start]))
-    return with_queries(benchmark, queries, f"options rotated by {by}")
+    return benchmark.derive(f"options rotated by {by}", queries=queries)
 
 
 def with_choices(query: Query, choices: tuple[str, ...]) -> Query:
@@ -178,18 +177,6 @@ def with_choices(query: Query, choices: tuple[str, ...]) -> Query:
     right = next(place for place, choice in enumerate(choices) if choice in query.answers)
     metadata = {**query.metadata, "letter": ascii_uppercase[right]}
     return replace(query, choices=choices, metadata=metadata)
-
-
-def with_queries(benchmark: Benchmark, queries: Mapping[QueryId, Query], tag: str) -> Benchmark:
-    """Returns the benchmark with changed queries and a new fingerprint; `tag` describes
-    the change.
-    """
-    return replace(benchmark, queries=queries, fingerprint=changed_fingerprint(benchmark, tag))
-
-
-def changed_fingerprint(benchmark: Benchmark, tag: str) -> str:
-    """Returns the fingerprint of a changed benchmark; `tag` describes the change."""
-    return hashlib.sha256(f"{benchmark.fingerprint}\n{tag}".encode()).hexdigest()
 
 
 def sample_per_scenario(benchmark: Benchmark, count: int | None, *, seed: int = 0) -> Benchmark:

@@ -8,7 +8,6 @@ if a reply could not be parsed).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -200,9 +199,8 @@ def with_rewritten_questions(benchmark: Benchmark, rewrites: pd.DataFrame) -> Be
     pairs = zip(rewrites["query_id"], rewrites["question"], strict=True)
     new = {name: words for name, words in pairs if words}
     texts = {name: replace(benchmark.queries[name], text=words) for name, words in new.items()}
-    named = json.dumps([benchmark.fingerprint, "said anew", sorted(new.items())])
-    fingerprint = hashlib.sha256(named.encode()).hexdigest()
-    return replace(benchmark, fingerprint=fingerprint, queries={**benchmark.queries, **texts})
+    tag = json.dumps(["rewritten", sorted(new.items())])
+    return benchmark.derive(tag, queries={**benchmark.queries, **texts})
 
 
 LESS_CLEAR = "ambiguous − clear"

@@ -20,7 +20,7 @@ from vrag_kit.checkpoints import (
     catch_load_errors,
     find_checkpoint,
 )
-from vrag_kit.config import Entry, StrictModel, read_entry, read_settings, split_entry
+from vrag_kit.config import Entry, StrictModel, read_entry, read_settings
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import escapes_folder, project_path
@@ -179,7 +179,7 @@ def load_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encode
 
 def _resolve(entry: object) -> Checkpoint:
     """Returns the checkpoint of an entry; raises `VragError` as `open_encoder`."""
-    spec, given = split_entry(entry, "retriever")
+    spec, given = read_entry(entry, "retriever")
     owner = f"retriever {spec!r}"
     given = {**_authors_options(spec, given.get("query") or "text"), **given}
     given = {name: value for name, value in given.items() if value is not None}
@@ -267,7 +267,7 @@ def _second(folder: Path, base_in: tuple[str, str], documents: object) -> list[P
     encoder of `documents`, or the base that a file and key name.
     """
     if documents is not None:
-        spec, options = read_entry(documents, ("revision",), "documents")
+        spec, options = read_entry(documents, "documents", ("revision",))
         return [find_checkpoint(spec, revision=options.get("revision"))]
     name, key = base_in
     if not (folder / name).is_file():

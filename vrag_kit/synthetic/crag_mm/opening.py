@@ -5,7 +5,6 @@ entity, one of which has the facts that are asked for.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -151,13 +150,12 @@ def larger_web(benchmark: Benchmark, edition: str, split: str) -> Benchmark:
     kept = {name: page for name, page in usual if page.metadata.get("page_name") not in own}
     pages = shuffled([*chain.from_iterable(own.values())], stream(seed, "web"))
     corpus = kept | {page.doc_id: page for page in pages}
-    texts = [benchmark.fingerprint, *(f"{name} {page.text}" for name, page in corpus.items())]
+    texts = [f"{name} {page.text}" for name, page in corpus.items()]
     labels: dict[str, dict[DocId, int]] = {}
     for name, query in benchmark.queries.items():
         old = {doc_id: 1 for doc_id in benchmark.qrels[name] if doc_id in kept}
         labels[name] = old | {page.doc_id: 1 for page in own.get(query.entity, [])}
-    fingerprint = hashlib.sha256("\n".join(texts).encode()).hexdigest()
-    return replace(benchmark, fingerprint=fingerprint, corpus=corpus, qrels=labels)
+    return benchmark.derive("\n".join(texts), corpus=corpus, qrels=labels)
 
 
 def _pages(entry: EntityEntry, seed: str) -> list[Document]:

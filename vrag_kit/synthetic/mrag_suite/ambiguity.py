@@ -4,7 +4,6 @@ a rule or by models that parameters name; and rewritten.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -56,9 +55,7 @@ def make_ambiguous(
         what = losses[query_id][number % len(losses[query_id])]
         lacks[query_id] = what
         queries[query_id] = replace(queries[query_id], text=_without(queries[query_id].text, what))
-    named = f"{benchmark.fingerprint}/ambiguous/{share}/{seed}"
-    fingerprint = hashlib.sha256(named.encode()).hexdigest()
-    return replace(benchmark, fingerprint=fingerprint, queries=queries), lacks
+    return benchmark.derive(f"ambiguous/{share}/{seed}", queries=queries), lacks
 
 
 def detect_by_rule(query: Query) -> str:

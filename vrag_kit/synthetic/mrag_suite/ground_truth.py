@@ -4,7 +4,6 @@ a claim up there, one asks a small model about images.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import defaultdict
@@ -132,8 +131,7 @@ class GroundTruth:
         if not left_out:
             return benchmark
         named = json.dumps({key: sorted(each) for key, each in left_out.items()})
-        mark = hashlib.sha256(f"{benchmark.fingerprint} {named}".encode()).hexdigest()
-        return replace(benchmark, left_out={**benchmark.left_out, **left_out}, fingerprint=mark)
+        return benchmark.derive(named, left_out={**benchmark.left_out, **left_out})
 
 
 def fixed_means(world: GroundTruth | None) -> pd.DataFrame:

@@ -313,13 +313,11 @@ def questions_in_parts(
         return {part: by_query[_whole(part)] for part in queries if _whole(part) in by_query}
 
     asked = "\n".join(f"{part_id} {query.text}" for part_id, query in queries.items())
-    named = f"{benchmark.fingerprint}\n{asked}"
     split: list[Context] = []
     for context in contexts:
         split += [replace(context, query_id=part_id) for part_id in parts[context.query_id]]
-    questions = replace(
-        benchmark,
-        fingerprint=hashlib.sha256(named.encode()).hexdigest(),
+    questions = benchmark.derive(
+        asked,
         queries=queries,
         qrels=of_parts(benchmark.qrels),
         pools=None if benchmark.pools is None else of_parts(benchmark.pools),

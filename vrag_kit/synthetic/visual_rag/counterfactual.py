@@ -102,10 +102,8 @@ def counterfactual_benchmark(guide: Source, benchmark: Benchmark, *, seed: int =
         for doc_id, label in benchmark.qrels[query_id].items():
             labels[again[doc_id].doc_id if doc_id in again else doc_id] = label
         qrels[query_id] = labels
-    named = f"{benchmark.fingerprint}/swapped/{seed}"
-    return replace(
-        benchmark,
-        fingerprint=hashlib.sha256(named.encode()).hexdigest(),
+    return benchmark.derive(
+        f"swapped/{seed}",
         queries=queries,
         qrels=qrels,
         corpus={**benchmark.corpus, **drawn},
