@@ -85,6 +85,15 @@ def run(
     raise Exit(int(any(outcome.status == "failed" for outcome in outcomes)))
 
 
+@app.command("list")
+def list_notebooks(parameters: Parameters) -> None:
+    """List the notebooks of parameter files, with the state, end and minutes of their last run."""
+    from vrag_kit.runner.plan import enter_project
+    from vrag_kit.runner.run import list_runs
+
+    print(*list_runs(enter_project(parameters)), sep="\n")
+
+
 @app.command()
 def embed(
     parameters: Parameters,

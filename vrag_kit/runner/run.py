@@ -150,6 +150,23 @@ def _skipped(task: Task) -> Outcome:
     return Outcome(task.name, "unchanged", 0.0, detail)
 
 
+def list_runs(parameter_files: Sequence[Path]) -> list[str]:
+    """Return a line for each notebook of parameter files: its name, then the state, the end (UTC)
+    and the minutes of its last run with that file. Raises `VragError` as `read_plan` does.
+    """
+    lines = []
+    for task in chain.from_iterable(read_plan(file).tasks for file in parameter_files):
+        try:
+            run = json.loads(task.output.read_text(encoding="utf-8"))["metadata"]["papermill"]
+            end, minutes = run["end_time"][:16].replace("T", " "), run["duration"] / 60
+        except (OSError, ValueError, LookupError, TypeError):  # TypeError: it did not end
+            lines.append(f"{task.name:<42} not run")
+            continue
+        state = "failed" if run["exception"] else "done" if is_finished(task) else "changed since"
+        lines.append(f"{task.name:<42} {state}, {end}, {minutes:.1f} min")
+    return lines
+
+
 def summary(outcomes: Sequence[Outcome]) -> str:
     """Format outcomes as a table: notebook, status, seconds, and what it wrote or why it failed."""
     width = max(len(outcome.notebook) for outcome in outcomes)
