@@ -115,8 +115,10 @@ def makers(code: str) -> Iterator[str]:
     """Styles of tables, and calls of `HTML` and `Markdown` with more than constants."""
     for node in ast.walk(ast.parse(code)):
         text = ast.unparse(node) if isinstance(node, ast.Attribute | ast.Call) else ""
-        if isinstance(node, ast.Attribute) and node.attr == "style" and text != "plt.style":
+        if isinstance(node, ast.Call):
+            makes = re.match(r"([\w.]+\.)?(HTML|Markdown)\(", text) is not None
+            of_data = makes and not all(isinstance(each, ast.Constant) for each in node.args)
+        else:
+            of_data = text.endswith(".style") and text != "plt.style"
+        if of_data:
             yield text
-        elif re.match(r"([\w.]+\.)?(HTML|Markdown)\(", text) and isinstance(node, ast.Call):
-            if not all(isinstance(each, ast.Constant) for each in node.args):
-                yield text
