@@ -12,28 +12,14 @@ from typing import Any
 import pytest
 import torch
 import transformers as hf
-from tiny_retrievers import byte_pairs
+from tiny_retrievers import SIZES, TEXTS, byte_pairs
 
 CHAT = (
     "{% for message in messages %}<|{{ message['role'] }}|>{% for part in message['content'] %}{%"
     " if part['type'] == 'image' %}IMAGE{% else %}{{ part['text'] }}{% endif %}{% endfor"
     " %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-TEXTS = [
-    "Please answer the question regarding a visual feature of an organism.",
-    "What color are the hindwings of the moth?",
-    "Answer: red and blue",
-    "I don't know",
-]
-
-
-_SIZES = {
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-}
-_TEXT = {**_SIZES, "num_key_value_heads": 2, "max_position_embeddings": 512, "pad_token_id": 0}
+_TEXT = {**SIZES, "num_key_value_heads": 2, "max_position_embeddings": 512, "pad_token_id": 0}
 Made = tuple[Any, Any]  # a model and its processor
 
 
@@ -108,7 +94,7 @@ def _llava() -> Made:
     tokenizer = _tokenizer(["<image>"])
     config = hf.LlavaConfig(
         text_config=hf.LlamaConfig(**_text(tokenizer)),
-        vision_config=hf.CLIPVisionConfig(**_SIZES, image_size=32, patch_size=16),
+        vision_config=hf.CLIPVisionConfig(**SIZES, image_size=32, patch_size=16),
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         image_seq_length=4,
     )
@@ -133,8 +119,8 @@ _QWEN_VISION = {
 }
 
 
-def _qwen(name: str, whole: Any, depth: int, text: dict[str, Any], **vision: Any) -> Made:
-    """Either Qwen family by its name in transformers, and the class of its whole model."""
+def qwen(name: str, whole: Any, depth: int, text: dict[str, Any], **vision: Any) -> Made:
+    """A Qwen family by its name in transformers, and the class of its whole model."""
     tokenizer = _tokenizer(_VISION_TOKENS)
     names = ("vision_start_token_id", "image_token_id", "video_token_id", "vision_end_token_id")
     ids = zip(names, tokenizer.convert_tokens_to_ids(_VISION_TOKENS), strict=True)
@@ -153,12 +139,12 @@ def _qwen(name: str, whole: Any, depth: int, text: dict[str, Any], **vision: Any
 
 def _qwen25() -> Made:
     vision = {"window_size": 32, "fullatt_block_indexes": [1]}
-    return _qwen("Qwen2_5_VL", hf.Qwen2_5_VLForConditionalGeneration, 2, {}, **vision)
+    return qwen("Qwen2_5_VL", hf.Qwen2_5_VLForConditionalGeneration, 2, {}, **vision)
 
 
 def _qwen3() -> Made:
     vision = {"num_position_embeddings": 64, "deepstack_visual_indexes": [0, 1]}
-    return _qwen("Qwen3VL", hf.Qwen3VLForConditionalGeneration, 3, {"head_dim": 16}, **vision)
+    return qwen("Qwen3VL", hf.Qwen3VLForConditionalGeneration, 3, {"head_dim": 16}, **vision)
 
 
 def _gemma() -> Made:
@@ -167,7 +153,7 @@ def _gemma() -> Made:
     )
     config = hf.Gemma3Config(
         text_config=hf.Gemma3TextConfig(**_text(tokenizer, head_dim=16, sliding_window=64)),
-        vision_config=hf.SiglipVisionConfig(**_SIZES, image_size=32, patch_size=8),
+        vision_config=hf.SiglipVisionConfig(**SIZES, image_size=32, patch_size=8),
         mm_tokens_per_image=4,
         image_token_index=image,
         boi_token_index=boi,
@@ -192,7 +178,7 @@ def _internvl() -> Made:
     )
     config = hf.InternVLConfig(
         text_config=hf.Qwen2Config(**_text(tokenizer, max_position_embeddings=4096)),
-        vision_config=hf.InternVLVisionConfig(**_SIZES, image_size=(32, 32), patch_size=(8, 8)),
+        vision_config=hf.InternVLVisionConfig(**SIZES, image_size=(32, 32), patch_size=(8, 8)),
         image_token_id=image,
         image_seq_length=4,
     )
@@ -241,7 +227,7 @@ def _pixtral() -> Made:
     text = _text(tokenizer, max_position_embeddings=4096, head_dim=16)
     config = hf.LlavaConfig(
         text_config=hf.MistralConfig(**text),
-        vision_config=hf.PixtralVisionConfig(**_SIZES, image_size=64, patch_size=8),
+        vision_config=hf.PixtralVisionConfig(**SIZES, image_size=64, patch_size=8),
         image_token_index=tokenizer.convert_tokens_to_ids("[IMG]"),
         vision_feature_select_strategy="full",
         vision_feature_layer=-1,
@@ -269,7 +255,7 @@ def _phi4() -> Made:
     config = hf.Phi4MultimodalConfig(
         **_text(tokenizer, max_position_embeddings=16384),
         original_max_position_embeddings=16384,
-        vision_config={**_SIZES, "image_token_id": image},  # its processor fixes 448 and 14
+        vision_config={**SIZES, "image_token_id": image},  # its processor fixes 448 and 14
         audio_config=hearing,
         sliding_window=None,
         rope_parameters=rope,

@@ -24,7 +24,7 @@ TEXTS = [
     "A goose has black feet and a white belly.",
     "Find me an everyday image that matches the given caption:",
 ]
-_SMALL = {
+SIZES = {
     "hidden_size": 32,
     "intermediate_size": 64,
     "num_hidden_layers": 2,
@@ -47,7 +47,7 @@ def clip(folder: Path) -> Path:
     """
     tokenizer = _byte_tokenizer(["<pad>", "<|startoftext|>", "<|endoftext|>"], length=77, wrap=True)
     text = _text(tokenizer, 77, hidden_act="quick_gelu", bos_token_id=1, eos_token_id=2)
-    vision = {**_SMALL, "image_size": 32, "patch_size": 8, "hidden_act": "quick_gelu"}
+    vision = {**SIZES, "image_size": 32, "patch_size": 8, "hidden_act": "quick_gelu"}
     config = hf.CLIPConfig(text_config=text, vision_config=vision, projection_dim=24)
     crop = {"height": 32, "width": 32}
     images = hf.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=crop)
@@ -58,7 +58,7 @@ def siglip(folder: Path, tokenizer: Any = None) -> Path:
     """A SiglipModel; its texts are padded to 16 tokens, and the padding is attended to."""
     tokenizer = tokenizer or _byte_tokenizer(["<pad>"], length=16)
     text = _text(tokenizer, 16, projection_size=32, bos_token_id=None, eos_token_id=None)
-    vision = {**_SMALL, "image_size": 32, "patch_size": 8}
+    vision = {**SIZES, "image_size": 32, "patch_size": 8}
     config = hf.SiglipConfig(text_config=text, vision_config=vision)
     images = hf.SiglipImageProcessor(size={"height": 32, "width": 32})
     return _save(folder, hf.SiglipModel, config, tokenizer, images)
@@ -78,7 +78,7 @@ def siglip2(folder: Path) -> Path:
     """
     tokenizer = siglip2_tokenizer(64)
     text = _text(tokenizer, 64, projection_size=32, bos_token_id=2, eos_token_id=1)
-    vision = {**_SMALL, "patch_size": 8, "num_patches": 16}
+    vision = {**SIZES, "patch_size": 8, "num_patches": 16}
     config = hf.Siglip2Config(text_config=text, vision_config=vision)
     images = hf.Siglip2ImageProcessor(patch_size=8, max_num_patches=16)
     return _save(folder, hf.Siglip2Model, config, tokenizer, images)
@@ -86,29 +86,14 @@ def siglip2(folder: Path) -> Path:
 
 def qwen2_vl(folder: Path) -> Path:
     """A Qwen2-VL for conditional generation, the architecture under VLM2Vec."""
-    tokens = ["<|vision_start|>", "<|image_pad|>", "<|video_pad|>", "<|vision_end|>"]
-    tokenizer = _byte_tokenizer(["<|endoftext|>", *tokens], length=512)
-    names = ("vision_start_token_id", "image_token_id", "video_token_id", "vision_end_token_id")
-    ids = zip(names, tokenizer.convert_tokens_to_ids(tokens), strict=True)
-    rope = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0}
-    more = {"num_key_value_heads": 2, "rope_parameters": rope}
-    text = _text(tokenizer, 512, bos_token_id=None, eos_token_id=0, **more)
-    vision = {
-        "depth": 2,
-        "embed_dim": 32,
-        "hidden_size": 32,
-        "num_heads": 2,
-        "mlp_ratio": 2,
-        "patch_size": 8,
-        "spatial_merge_size": 2,
-        "temporal_patch_size": 2,
-    }
-    config = hf.Qwen2VLConfig(text_config=text, vision_config=vision, **dict(ids))
-    patches = {"patch_size": 8, "merge_size": 2, "temporal_patch_size": 2}
-    size = {"shortest_edge": 16 * 16, "longest_edge": 64 * 64}
-    images = hf.Qwen2VLImageProcessor(**patches, size=size)
-    processor = hf.Qwen2VLProcessor(images, tokenizer, hf.Qwen2VLVideoProcessor(**patches))
-    return _save(folder, hf.Qwen2VLForConditionalGeneration, config, processor)
+    from tiny_models import qwen
+
+    torch.manual_seed(0)
+    vision = {"embed_dim": 32, "mlp_ratio": 2}
+    model, processor = qwen("Qwen2VL", hf.Qwen2VLForConditionalGeneration, 2, {}, **vision)
+    _louder(model).save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return folder
 
 
 def open_clip(folder: Path, side: int = 32, **changes: Any) -> Path:
@@ -142,7 +127,7 @@ def llava_next(folder: Path) -> Path:
     """
     marks = ["<image>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
     tokenizer = _byte_tokenizer(["<|endoftext|>", *marks], length=512)
-    vision = {**_SMALL, "model_type": "clip_vision_model", "image_size": 32, "patch_size": 8}
+    vision = {**SIZES, "model_type": "clip_vision_model", "image_size": 32, "patch_size": 8}
     grids = {"image_grid_pinpoints": [[32, 64], [64, 32], [64, 64]]}
     config = hf.LlavaNextConfig(
         text_config=_text(tokenizer, 512, model_type="llama", num_key_value_heads=2),
@@ -218,7 +203,7 @@ def edit_weights(path: Path, edit: Callable[[dict[str, torch.Tensor]], object]) 
 def _text(tokenizer: Any, positions: int, **more: Any) -> dict[str, Any]:
     """A text part's configuration that belongs to the tokenizer."""
     sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": positions, "pad_token_id": 0}
-    return {**_SMALL, **sizes, **more}
+    return {**SIZES, **sizes, **more}
 
 
 def _louder(model: Any) -> Any:
@@ -277,28 +262,13 @@ def _word_tokenizer() -> Any:
     """Word pieces: the words of `TEXTS`, and every letter for the others. It is not
     trained, as the order of what `WordPieceTrainer` gives differs from process to process.
     """
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     words = {word for text in TEXTS for word in re.findall(r"\w+|[^\w\s]", text.lower())}
     letters = sorted({letter for word in words for letter in word} | set(string.ascii_lowercase))
     within = [f"##{letter}" for letter in letters]
     pieces = [*special, *letters, *within, *sorted(words.difference(letters))]
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    return hf.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        model_max_length=64,
-    )
+    return hf.BertTokenizer(vocab=vocabulary, model_max_length=64)
 
 
 def queries(texts: list[str] = QUESTIONS) -> list[Query]:

@@ -1,21 +1,29 @@
-"""Which images a question gets: draws that are nested, paired and stable."""
+"""Which documents a question gets: draws that are nested, paired and stable; evidence in modes; and
+distractors beside a clue.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 
 import factories
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vrag_kit.benchmarks import ImageFile
 from vrag_kit.building.requirements import notebook_requirements
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
+    build_prompt,
+    clue_with_distractors,
     cutoffs_above_one,
     distractor_sets,
+    evidence_modes,
     first_clue,
     gt_clue,
     m_gt,
@@ -24,12 +32,20 @@ from vrag_kit.generation import (
     one_in_k,
     one_in_k_easy,
     top_k,
+    top_k_per_modality,
+    with_blank_images,
     with_min_clues,
 )
+from vrag_kit.generation import contexts as kinds
+from vrag_kit.generation.contexts import blank_id
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import make_run
 from vrag_kit.retrieval.metrics import oracle_run
-from vrag_kit.types import Benchmark, Context, Query
+from vrag_kit.synthetic.visual_rag.counterfactual import (
+    counterfactual_id,
+    with_contradicting_images,
+)
+from vrag_kit.types import Benchmark, Context, Document, Query
 
 
 def benchmark(clues: int, others: int) -> Benchmark:
@@ -63,13 +79,13 @@ def test_draws_use_every_clue_before_any_comes_again(clues: int) -> None:
     assert drawn[clues:] == drawn[:clues]
 
 
-@pytest.mark.parametrize(("position", "expected"), [(0, 0), (1, 1), (-1, 4), (4, 4)])
-def test_the_clue_moves_and_the_others_keep_their_order(position: int, expected: int) -> None:
+def test_the_clue_moves_and_the_others_keep_their_order() -> None:
     b = benchmark(2, 30)
     first, *others = by_draw(one_in_k(b, ks=[5], draws=1))[0, 5]
-    moved = list(by_draw(one_in_k(b, ks=[5], draws=1, clue_position=position))[0, 5])
-    assert moved.pop(expected) == first
-    assert moved == others
+    for position in (0, 1, -1, 4):
+        moved = list(by_draw(one_in_k(b, ks=[5], draws=1, clue_position=position))[0, 5])
+        assert moved.pop(position) == first
+        assert moved == others
 
 
 def test_retrieved_evidence_is_the_head_of_a_run_and_the_first_clue_its_best_ranked_one() -> None:
@@ -178,8 +194,195 @@ def test_m_clues_are_nested_alone_and_among_others(clues: int, others: int, seed
             assert alone[draw, m][: m - 1] == alone[draw, max(1, m - 1)][: m - 1]
 
 
+def test_a_k_beyond_the_pool_is_cut_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    b = benchmark(2, 10)
+    shown = [(len(each.doc_ids), each.k) for each in one_in_k(b, ks=[3, 15, 20], draws=1)]
+    assert shown == [(3, 3), (11, 11)] * 2
+    ranked = top_k(b, oracle_run(b.qrels), ks=[3, 15, 20], full_depth=True)
+    assert {(len(each.doc_ids), each.k) for each in ranked} == {(3, 3), (12, 12)}
+    assert {context.k for context in one_in_k_easy(several(2, 2), ks=[5])} == {3}
+    output = capsys.readouterr().out
+    assert "k = 15, 20 is cut to 11" in output
+    assert "k = 5 is cut to 3: query 'q0' has 2 images of other groups" in output
+
+
+PICTURES = [f"p{number}" for number in range(6)]
+TEXTS = [f"t{number}" for number in range(6)]
+LABELS = {"q0": {"p4": 1, "p1": 2, "p0": 0, "p2": 1, "t3": 1}, "q1": {"t0": 1, "t1": 0}}
+
+
+def small(**changes: object) -> Benchmark:
+    """Two queries over six pictures and six texts; q0 has gold p4, p1, p2 and t3, q1 t0."""
+    documents = [Document(doc_id=each, image=ImageFile(f"{each}.png")) for each in PICTURES]
+    documents += [Document(doc_id=each, text=each) for each in TEXTS]
+    return replace(factories.benchmark(("q0", "q1"), documents, LABELS), **changes)
+
+
+def both_find(documents: list[str]) -> pd.DataFrame:
+    """A run that finds these for both queries, in this order."""
+    rows = [("q0", doc_id, -float(place)) for place, doc_id in enumerate(documents)]
+    return make_run([*rows, *(("q1", *hit) for _, *hit in rows)])
+
+
+RUNS = {"image": both_find(PICTURES), "text": both_find(TEXTS)}
+
+
+def by_setting(contexts: list[Context], query_id: str) -> dict[str, tuple[str, ...]]:
+    return {each.setting: each.doc_ids for each in contexts if each.query_id == query_id}
+
+
+def test_the_modes_of_a_small_case_are_those_of_the_definition() -> None:
+    contexts = evidence_modes(small(), RUNS, ks={"image": 2, "text": 3})
+    found = {}
+    for context in contexts:
+        assert context.k == 5
+        assert list(context.doc_ids) == sorted(context.doc_ids, key=lambda doc_id: doc_id[0])
+        found[context.query_id, context.setting] = set(context.doc_ids)
+    assert found == {
+        ("q0", "distractors_only"): {"p0", "p3", "t0", "t1", "t2"},
+        ("q0", "gt_plus_distractors"): {"p4", "p1", "t3", "t0", "t1"},
+        ("q0", "gt_only"): {"p4", "p1", "t3"},  # at most two of three gold pictures
+        ("q1", "distractors_only"): {"p0", "p1", "t1", "t2", "t3"},
+        ("q1", "gt_plus_distractors"): {"p0", "p1", "t0", "t1", "t2"},
+        ("q1", "gt_only"): {"t0"},
+    }
+    one = evidence_modes(small().subset(["q1"]), RUNS, ks={"image": 2, "text": 3})
+    assert one == [each for each in contexts if each.query_id == "q1"]
+    assert evidence_modes(small(), RUNS, seed=1) != evidence_modes(small(), RUNS, seed=2)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.permutations(PICTURES),
+    st.lists(st.sampled_from(PICTURES), min_size=1, max_size=6, unique=True),
+    st.integers(1, 6),
+    st.integers(0, 3),
+)
+def test_modes_are_nested_and_paired(order: list[str], gold: list[str], k: int, seed: int) -> None:
+    benchmark, runs = (
+        small(qrels={**LABELS, "q0": dict.fromkeys(gold, 1)}),
+        {"image": both_find(order)},
+    )
+    arms, deeper = (
+        by_setting(evidence_modes(benchmark, runs, ks={"image": n}, seed=seed), "q0")
+        for n in (k, k + 1)
+    )
+    distractors = [each for each in order if each not in gold]
+    assert set(arms["distractors_only"]) == set(distractors[:k])
+    assert set(arms["gt_only"]) == set(gold[:k])
+    plus = [each for each in arms["gt_plus_distractors"] if each not in gold]
+    assert set(plus) == set(distractors[: max(0, k - len(gold))])
+    assert [each for each in arms["distractors_only"] if each in plus] == plus
+    for mode, documents in arms.items():
+        assert set(documents) <= set(deeper[mode])
+
+
+def test_a_pool_and_what_a_query_may_not_be_shown_bound_the_distractors() -> None:
+    pools = {"q0": ("p0", "p1", "p3", "t3"), "q1": ("t0", "t1")}
+    benchmark = small(pools=pools, left_out={"q0": frozenset({"p3"})})
+    runs = {"image": make_run([("q0", "p0", 1.0)]), "text": make_run([("q1", "t1", 1.0)])}
+    contexts = evidence_modes(benchmark, runs)
+    assert by_setting(contexts, "q0")["distractors_only"] == ("p0",)
+    assert set(by_setting(contexts, "q1")["gt_plus_distractors"]) == {"t0", "t1"}
+
+
+def test_side_by_side_shows_the_best_of_each_run_pictures_first() -> None:
+    both, _ = top_k_per_modality(small(), RUNS, ks={"text": 2, "image": 1})
+    assert (both.setting, both.k, both.doc_ids) == ("both", 3, ("p0", "t0", "t1"))
+    image, _ = top_k_per_modality(small(), RUNS, ks={"image": 7, "text": 0})
+    assert (image.setting, image.doc_ids) == ("image", tuple(PICTURES))
+
+
+Arms = dict[tuple[str, str], list[Context]]
+KINDS = (
+    kinds.BLANK,
+    kinds.ELSEWHERE,
+    kinds.SAME,
+    kinds.NEAR,
+    kinds.CONTRADICTION,
+)
+
+
+def ranked(guide: Benchmark) -> pd.DataFrame:
+    """A run in the order of the annotations."""
+    rows = []
+    for query_id, labels in guide.qrels.items():
+        rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(labels)]
+    return make_run(rows)
+
+
+@pytest.fixture(scope="module")
+def arms(guide: Benchmark) -> Arms:
+    stage, look_alikes = with_contradicting_images("field-guide-small", with_blank_images(guide))
+    others = distractor_sets(guide, ranked(guide), most=4) | look_alikes
+    return clue_with_distractors(stage, others, ks=[1, 3, 5])
+
+
+def test_every_arm_has_the_clue_of_the_first_draw_in_place(guide: Benchmark, arms: Arms) -> None:
+    clues = {context.query_id: context.doc_ids[0] for context in gt_clue(guide, draws=1)}
+    alone, duplicate = (kinds.ALONE, "first"), (kinds.DUPLICATE, "first")
+    assert set(arms) == {alone, duplicate, *product(KINDS, ("first", "last"))}
+    for (kind, place), shown in arms.items():
+        pairs = [(context.query_id, context.k) for context in shown]
+        assert pairs == list(product(guide.queries, [1] if kind == kinds.ALONE else [3, 5]))
+        assert {context.setting for context in shown} == {"one_in_k"}
+        for context in shown:
+            assert len(context.doc_ids) == context.k
+            assert context.doc_ids[0 if place == "first" else -1] == clues[context.query_id]
+
+
+def test_distractors_are_of_their_kind(guide: Benchmark, arms: Arms) -> None:
+    run = ranked(guide)
+    for place, context in enumerate(arms[kinds.SAME, "first"]):
+        query_id, clue = context.query_id, context.doc_ids[0]
+        every = (*KINDS, kinds.DUPLICATE)
+        beside = {kind: arms[kind, "first"][place].doc_ids[1:] for kind in every}
+        clues, group = set(guide.relevant(query_id)), clue.split("/")[0]
+        assert set(beside[kinds.BLANK]) == {blank_id(clue)}
+        assert set(beside[kinds.DUPLICATE]) == {clue}
+        assert not any(doc_id.startswith(group) for doc_id in beside[kinds.ELSEWHERE])
+        assert set(beside[kinds.SAME]) <= set(guide.qrels[query_id]) - clues
+        order = [each for each in run[run["query_id"] == query_id]["doc_id"] if each not in clues]
+        assert list(beside[kinds.NEAR]) == order[: len(beside[kinds.NEAR])]
+        contradiction, *rest = beside[kinds.CONTRADICTION]
+        assert contradiction == counterfactual_id(clue, query_id)
+        assert set(rest) <= {blank_id(clue)}
+
+
+def test_a_blank_is_grey_and_as_large_as_the_clue(guide: Benchmark, arms: Arms) -> None:
+    stage, context = with_blank_images(guide), arms[kinds.BLANK, "last"][0]
+    (message,) = build_prompt(stage, context, PROMPTS.use_template("several_images"))
+    images = [part for part in message.parts if not isinstance(part, str)]
+    blank, clue = images[0].open(), images[-1].open()
+    assert blank.size == clue.size
+    assert np.unique(np.asarray(blank)).tolist() == [128]
+    assert len({each.stamp for each in images}) == 2
+    assert stage.pools == guide.pools
+
+
+def test_a_shallow_run_cuts_all_kinds(guide: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:
+    clues = {(query_id, each) for query_id in guide.queries for each in guide.relevant(query_id)}
+    run = ranked(guide)
+    others = run[[each not in clues for each in zip(run["query_id"], run["doc_id"], strict=True)]]
+    two = others.groupby("query_id").head(2)
+    cut, whole = (distractor_sets(guide, each, most=4, seed=1) for each in (two, run))
+    assert "k = 5 is cut to 3: query" in capsys.readouterr().out
+    for kind in (
+        kinds.DUPLICATE,
+        kinds.ELSEWHERE,
+        kinds.SAME,
+        kinds.NEAR,
+    ):
+        assert cut[kind] == {query_id: shown[:2] for query_id, shown in whole[kind].items()}
+    near = clue_with_distractors(guide, cut, ks=[1, 5])[kinds.NEAR, "last"]
+    assert {each.k for each in near} == {3}
+
+
 FEW, ONE = benchmark(2, 0), benchmark(1, 9)
 RUN = make_run([("q1", "c0", 1.0)])
+SHORT = RUNS["text"][RUNS["text"]["rank"] <= 2]
+IMAGES, BARE = {"image": RUNS["image"]}, {"q0": {"p1": 1}, "q1": {"t0": 0}}
+KS = {"image": 1, "text": 2}
 UNKNOWN = Context(query_id="q", setting="zeroshot", k=0)
 
 
@@ -195,20 +398,11 @@ UNKNOWN = Context(query_id="q", setting="zeroshot", k=0)
         (lambda: cutoffs_above_one([1]), "expected a k above 1"),
         (lambda: distractor_sets(ONE, RUN.head(0), most=4), "found 0 documents in the run"),
         (lambda: PROMPTS.template_for(UNKNOWN), "'zeroshot'; expected one of zero_shot, gt_clue, "),
+        (lambda: evidence_modes(small(), RUNS | {"text": SHORT}, ks=KS), "'q1': found 1"),
+        (lambda: evidence_modes(small(qrels=BARE), RUNS, ks=KS), "'q1': found no gold evidence"),
+        (lambda: evidence_modes(small(), IMAGES, ks=KS), "no run of the modality 'text'"),
     ],
 )
 def test_too_few_images_are_named_with_what_to_do(call: Callable[[], object], words: str) -> None:
     with pytest.raises(VragError, match=words):
         call()
-
-
-def test_a_k_beyond_the_pool_is_cut_and_said(capsys: pytest.CaptureFixture[str]) -> None:
-    b = benchmark(2, 10)
-    shown = [(len(each.doc_ids), each.k) for each in one_in_k(b, ks=[3, 15, 20], draws=1)]
-    assert shown == [(3, 3), (11, 11)] * 2
-    ranked = top_k(b, oracle_run(b.qrels), ks=[3, 15, 20], full_depth=True)
-    assert {(len(each.doc_ids), each.k) for each in ranked} == {(3, 3), (12, 12)}
-    assert {context.k for context in one_in_k_easy(several(2, 2), ks=[5])} == {3}
-    output = capsys.readouterr().out
-    assert "k = 15, 20 is cut to 11" in output
-    assert "k = 5 is cut to 3: query 'q0' has 2 images of other groups" in output

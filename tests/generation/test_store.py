@@ -1,4 +1,6 @@
-"""The answer store: asked once, stored once, whatever dies; a bad file or disk is named."""
+"""The answer store: asked once, stored once, whatever dies; a bad file or disk is named; and many
+stores become one, with every answer once.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,20 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 from endpoints import connect
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from strange_server import StrangeServer
+from typer.testing import CliRunner
 from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
@@ -30,22 +35,42 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, ask_prompts
 from vrag_kit.generation.merge_stores import merge_stores
 from vrag_kit.generation.store_layout import ImageInfo, answer_ids
+from vrag_kit.runner.cli import app
 from vrag_kit.types import PLACEHOLDER, Answer, Failure, Message, Status
 
-TIMEOUT = Failure(Status.TIMEOUT, "60 s")
+TIMEOUT = Failure(Status.TIMEOUT, "")
+Open = Callable[[], AnswerStore]
 
 
-def answer(name: str, raw: str | None = "Answer: red", failure: Failure | None = None) -> Answer:
-    return Answer(answer_id=name, raw=raw, failure=failure, sent={"model": "m"})
+def answer(name: str, raw: str | None = "Answer: red", status: str = "ok", **fields: Any) -> Answer:
+    failure = None if status == "ok" else Failure(Status(status), "")
+    return Answer(answer_id=name, raw=raw, failure=failure, sent={"model": "m"}, fields=fields)
+
+
+def prompts_of(*answer_ids: str) -> dict[str, list[dict[str, object]]]:
+    return {each: [{"role": "user", "parts": [f"What of {each}?"]}] for each in answer_ids}
+
+
+def stored(path: Path, *answers: Answer) -> Path:
+    """The path of a store, to which these answers are written."""
+    with AnswerStore(path) as store:
+        for each in answers:
+            store.write([each], prompts_of(each.answer_id))
+    return path
+
+
+def rows(path: Path, table: str = "answers") -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall()
 
 
 @pytest.fixture
-def open_store(tmp_path: Path) -> Callable[[], AnswerStore]:
+def open_store(tmp_path: Path) -> Open:
     """Opens one store for one more process."""
     return lambda: AnswerStore(tmp_path / "a.sqlite", lease=1.0)
 
 
-def test_a_lease_lasts_while_its_holder_lives(open_store: Callable[[], AnswerStore]) -> None:
+def test_a_lease_lasts_while_its_holder_lives(open_store: Open) -> None:
     holder, other = open_store(), open_store()
     assert holder.claim(["x", "y"]) == ["x", "y"]
     with holder.renew_leases():
@@ -60,25 +85,23 @@ def test_a_lease_lasts_while_its_holder_lives(open_store: Callable[[], AnswerSto
     other.close()
 
 
-def test_a_failure_is_retried_by_one_of_two_processes(
-    open_store: Callable[[], AnswerStore],
-) -> None:
+def test_a_failure_is_retried_by_one_of_two_processes(open_store: Open) -> None:
     with open_store() as first, open_store() as second, open_store() as third:
-        first.write([answer("x", None, TIMEOUT)], {"x": []})
+        first.write([answer("x", None, "timeout")], {"x": []})
         seen = second.failures(["x", "y"])
         assert first.claim(["x"]) == []
         assert first.claim(["x"], retry=first.failures(["x"])) == ["x"]
         assert second.read(["x"])["x"].failure == TIMEOUT  # while it is asked again
         assert second.claim(["x"], retry=seen) == []  # it is being asked
         for each in (first, third):
-            each.write([answer("x", None, TIMEOUT)], {"x": []})
+            each.write([answer("x", None, "timeout")], {"x": []})
         assert second.claim(["x"], retry=seen) == []  # it has failed again since
 
 
 def test_a_placeholder_is_stored_in_a_dry_runs_copy_only(
     store: AnswerStore, tmp_path: Path
 ) -> None:
-    placeholder = replace(answer("x"), fields={PLACEHOLDER: "mark"})
+    placeholder = answer("x", **{PLACEHOLDER: "mark"})
     with pytest.raises(VragError, match=r"a\.sqlite: .*placeholder of a dry run"):
         store.write([placeholder], {"x": []})
     (tmp_path / "scratch").mkdir()
@@ -89,7 +112,7 @@ def test_a_placeholder_is_stored_in_a_dry_runs_copy_only(
 
 
 def test_a_late_answer_replaces_none_and_an_empty_one_is_never_good(store: AnswerStore) -> None:
-    failed = answer("y", None, TIMEOUT)
+    failed = answer("y", None, "timeout")
     store.write([answer("x", "Answer: red")], {"x": []})
     store.write([answer("x", "Answer: blue"), failed], {"x": [], "y": []})
     assert store.read(["x", "y", "z"]) == {"x": answer("x", "Answer: red"), "y": failed}
@@ -184,10 +207,6 @@ def test_a_store_replaced_while_open_is_refused(store: AnswerStore, tmp_path: Pa
         store.write([answer("z")], {"z": []})
 
 
-def prompts_of(*answer_ids: str) -> dict[str, list[dict[str, object]]]:
-    return {each: [{"role": "user", "parts": [f"What of {each}?"]}] for each in answer_ids}
-
-
 def test_a_prompt_can_be_read_back(
     server: StrangeServer, store: AnswerStore, tmp_path: Path
 ) -> None:
@@ -205,8 +224,7 @@ def changed(sql: str) -> Callable[[Path], Path]:
     """Makes a store of two answers that somebody changed."""
 
     def make(path: Path) -> Path:
-        with AnswerStore(path) as store:
-            store.write([answer("x"), answer("y")], prompts_of("x", "y"))
+        stored(path, answer("x"), answer("y"))
         with closing(sqlite3.connect(path)) as db:
             db.executescript(sql)
         return path
@@ -214,16 +232,8 @@ def changed(sql: str) -> Callable[[Path], Path]:
     return make
 
 
-def another_database(path: Path) -> Path:
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("CREATE TABLE accounts (name TEXT)")
-    return path
-
-
 def cut_off(path: Path) -> Path:
-    with AnswerStore(path) as store:
-        many = [answer(f"{i:064}") for i in range(200)]
-        store.write(many, {each.answer_id: [] for each in many})
+    stored(path, *(answer(f"{i:064}") for i in range(99)))
     os.truncate(path, path.stat().st_size // 2)
     return path
 
@@ -236,7 +246,7 @@ def cut_off(path: Path) -> Path:
         (changed("UPDATE answers SET sent = '{' WHERE answer_id = 'x'"), "answer 'x'"),
         (changed("UPDATE about SET version = 4"), r"layout \[4\], expected layout 5"),
         (cut_off, r"a\.sqlite: .*cannot be used"),
-        (another_database, r"a\.sqlite: .*no such table: about"),
+        (changed("DROP TABLE about"), r"a\.sqlite: .*no such table: about"),
         (lambda path: path.parent, "unable to open database file"),
         (lambda _: Path("/proc/self/a.sqlite"), "unable to open database file"),
     ],
@@ -304,3 +314,97 @@ def test_questions_of_a_killed_process_are_free_at_once(store: AnswerStore) -> N
             owned("UPDATE claims SET owner = ?", name)
             assert store.free(["x", "y", "z"]) == free
         assert store.claim(["x", "y", "z"]) == ["x", "y", "z"]
+
+
+def test_all_that_stores_hold_is_in_the_merged_one(tmp_path: Path) -> None:
+    failed = answer("y", None, "timeout")
+    a = stored(tmp_path / "a.sqlite", answer("x"), failed, answer("z", cost=0.5))
+    b, c = stored(tmp_path / "b.sqlite", answer("v"), answer("z", cost=0.25)), tmp_path / "c.sqlite"
+    with closing(sqlite3.connect(b)) as db, db:
+        db.execute("INSERT INTO pictures VALUES ('p.png', '9-1', 'hash', 4, 5)")
+    before = a.read_bytes(), b.read_bytes()
+    merged, _ = merge_stores([a, b], to=c)
+    assert merged["store"].tolist() == [str(a), str(b)]
+    assert merged[["new", "already_there"]].to_numpy().tolist() == [[3, 0], [1, 1]]
+    assert rows(c) == [rows(b)[0], *rows(a)]
+    assert rows(c, "pictures") == [("p.png", "9-1", "hash", 4, 5)]
+    with AnswerStore(c) as target:
+        assert target.total_cost("m") == 0.75  # both were paid, though one answer stands
+    assert (a.read_bytes(), b.read_bytes()) == before
+
+
+def test_merging_again_changes_no_byte_and_what_grew_is_added(tmp_path: Path) -> None:
+    a = stored(tmp_path / "a.sqlite", answer("x", cost=1.0), answer("y", None, "timeout"))
+    b, c = stored(tmp_path / "b.sqlite", answer("y"), answer("s", "red")), tmp_path / "c.sqlite"
+    stored(a, answer("s", "blue"))
+    merge_stores([a, b], to=c)
+    before = c.read_bytes()
+    merge_stores([a, b], to=c)
+    merge_stores([b, a, c], to=c)
+    assert c.read_bytes() == before
+    stored(a, answer("new", cost=2.0))
+    merged, _ = merge_stores([a, b], to=c)
+    assert merged["new"].tolist() == [1, 0]
+    with AnswerStore(c) as target:
+        assert target.total_cost("m") == 3.0
+
+
+STATUSES = ["timeout", "truncated", "ok"]
+Held = dict[str, tuple[str, str]]
+held = st.dictionaries(
+    st.sampled_from("pqrs"), st.tuples(st.sampled_from(STATUSES), st.sampled_from("ab"))
+)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(held, min_size=2, max_size=3))
+def test_the_order_of_merging_does_not_matter(
+    tmp_path_factory: pytest.TempPathFactory, several: Sequence[Held]
+) -> None:
+    folder, stores, best = tmp_path_factory.mktemp("stores"), [], {}
+    for place, held_here in enumerate(several):
+        path = stored(folder / f"{place}.sqlite")
+        for name, (status, raw) in held_here.items():
+            stored(path, answer(name, None if status == "timeout" else raw, status))
+        for row in rows(path):
+            # an answer before a bad one before none; the first answer, the last failure
+            worth = STATUSES.index(row[1])
+            order = (worth, -row[-1] if worth else row[-1])
+            if row[0] not in best or order > best[row[0]][0]:
+                best[row[0]] = (order, row)
+        stores.append(path)
+    expected = [row for _, (_, row) in sorted(best.items())]
+    for number, order in enumerate(permutations(stores)):
+        merge_stores(order, to=folder / f"to{number}.sqlite")
+        assert rows(folder / f"to{number}.sqlite") == expected
+
+
+def merge(*words: object) -> str:
+    """What the command prints."""
+    return CliRunner().invoke(app, ["answers", "merge", *map(str, words)]).output
+
+
+def test_of_answers_that_differ_the_first_is_kept_and_all_are_listed(tmp_path: Path) -> None:
+    names, c = [f"id-{number}" for number in range(3)], tmp_path / "c.sqlite"
+    a, b = (
+        stored(tmp_path / f"{color}.sqlite", *(answer(name, color) for name in names))
+        for color in ("red", "blue")
+    )
+    printed = merge(b, a, "--to", c, "--csv", tmp_path / "d.csv")
+    for words in ("3 answers differ", "id-0", "red", "blue", str(a)):
+        assert words in printed
+    listed = pd.read_csv(tmp_path / "d.csv")
+    assert (listed["answer_id"].tolist(), set(listed["dropped"])) == (names, {"blue"})
+    with AnswerStore(c) as target:
+        assert target.read(["id-0"])["id-0"].raw == "red"  # the earlier one
+
+
+def test_who_is_asking_goes_on_and_is_told_of(tmp_path: Path) -> None:
+    a, c = stored(tmp_path / "a.sqlite", answer("x")), stored(tmp_path / "c.sqlite")
+    with AnswerStore(a) as theirs, AnswerStore(c) as ours, AnswerStore(c) as other:
+        assert theirs.claim(["y", "z"]) == ["y", "z"]
+        assert ours.claim(["x", "z"]) == ["x", "z"]
+        assert "2 questions are being asked: merge again" in merge(a, "--to", c)
+        assert other.free(["x", "y", "z"]) == ["y"]  # x is answered, z is being asked by us
+        ours.write([answer("x", "Answer: late"), answer("z")], {"x": [], "z": []})
+        assert ours.read(["x"])["x"].raw == "Answer: red"

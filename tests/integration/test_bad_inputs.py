@@ -28,6 +28,7 @@ from crag_rows import session
 from mrag_rows import four_questions, mrag_row, write_mrag_rows
 from own_project import ASKS, CLUES, DECLARED, FINDS, OPENS, SEARCHING, notebook
 from page_rows import LABELS, PAGES, QUERIES, write_pages
+from tiny_retrievers import entry
 
 from vrag_kit.analysis import load_results
 from vrag_kit.benchmarks import (
@@ -59,6 +60,7 @@ from vrag_kit.judging import read_human_labels
 from vrag_kit.open import open_articles, open_benchmark, open_images, open_inat_corpus, open_webqa
 from vrag_kit.papers.mrag_bench.settings import no_rag
 from vrag_kit.papers.visual_rag.judge import PROMPTS
+from vrag_kit.retrieval import load_encoder
 from vrag_kit.runner import cli
 from vrag_kit.types import Context, Document, Query
 from vrag_kit.widgets import multiple_choice_panel
@@ -142,6 +144,12 @@ def collection(path: Path) -> object:
     return load_collection(json.loads(path.read_text(encoding="utf-8")))
 
 
+def encoder(path: Path) -> object:
+    """A model that is named, or the tiny one of a family, with these options."""
+    told = json.loads(path.read_text(encoding="utf-8"))
+    return load_encoder(told if "model" in told else entry(path.parent / "tiny", **told))
+
+
 def species_folders(path: Path) -> object:
     """Folders of species with empty files of these names."""
     root = path.parent / "images"
@@ -188,6 +196,7 @@ LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "species list": ("categories.json", read_species),
     "species folders": ("names.json", species_folders),
     "data entry": ("entry.json", data_entry),
+    "encoder entry": ("entry.json", encoder),
     "suite entry": ("suite.json", collection),
     "marks": ("marks.jsonl", read_annotations),
     "image index": ("entries.jsonl", lambda at: read_image_index(at.parent)),
@@ -216,7 +225,11 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guide_folder: Path, books: Path
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    guide_folder: Path,
+    books: Path,
+    retrievers_made: Path,
 ) -> Iterator[Path]:
     """The current folder: a project with good input of each kind."""
     monkeypatch.setattr(signal, "signal", lambda *_: None)
@@ -226,6 +239,7 @@ def folder(
     project = Path(shutil.copytree(ROOT / "tests" / "data" / "good_inputs", tmp_path / "project"))
     for place in (ROOT / "data", ROOT / "params", books):
         (project / place.name).symlink_to(place)
+    (project / "tiny").symlink_to(retrievers_made)
     for name in ("results", "runs"):
         (project / name).mkdir()
     rows = (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()

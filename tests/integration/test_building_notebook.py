@@ -30,12 +30,8 @@ def test_another_notebook_runs_on_what_was_built_with_the_parameter_file_that_wa
     for name in ("images", "articles"):
         shutil.copytree(guide_folder / name, tmp_path / name)
     shutil.copy(guide_folder / "categories.json", tmp_path)
-    source = {
-        "name": "Field Guide (small)",
-        "images": str(tmp_path / "images"),
-        "species_list": str(tmp_path / "categories.json"),
-        "articles": str(tmp_path / "articles"),
-    }
+    source = {"name": "Field Guide (small)", "species_list": str(tmp_path / "categories.json")}
+    source |= {name: str(tmp_path / name) for name in ("images", "articles")}
     places = {name: str(tmp_path / name) for name in FOLDERS}
     # answers are the other notebooks' own: the same is asked once
     building = {"image_source": source, **places}

@@ -9,17 +9,17 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from commands import said
 from IPython.core.interactiveshell import InteractiveShell
 from model_stub import ModelStub
-from strange_server import StrangeServer
-from typer.testing import CliRunner
 
 from vrag_kit.analysis import (
     config_diff,
@@ -36,14 +36,14 @@ from vrag_kit.analysis import (
 )
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.generation import Status, ask_models, gt_clue, non_clue
+from vrag_kit.generation import Reply, Status, ask_models, gt_clue, non_clue
 from vrag_kit.judging import RuleJudge, judge_answers, load_judge
 from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
-from vrag_kit.runner.cli import app
-from vrag_kit.types import Benchmark, Context
+from vrag_kit.types import Benchmark, Context, Prompt
 from vrag_kit.widgets import flips_page
 from vrag_kit.workspace import Workspace
 
+Table = pd.DataFrame
 RIGHT, WRONG = "Answer: black", "Answer: <b>red</b>"
 ANSWERS = {
     "goose": {"back": RIGHT, "beak": RIGHT, "neck": RIGHT, "": WRONG},
@@ -72,38 +72,40 @@ def birds(guide: Benchmark) -> Benchmark:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("answers")
+def at(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return Workspace(answers_dir=tmp_path_factory.mktemp("answers"))
+
+
+def ask(models: list[Any], benchmark: Benchmark, contexts: list[Context], at: Workspace) -> Table:
+    """Judged answers; black is correct."""
+    answers = ask_models(models, benchmark, contexts, at, prompts=PROMPTS)
+    return judge_answers(RuleJudge(), benchmark, answers)
+
+
+def save(table: Table, benchmark: Benchmark, at: Workspace, folder: Path) -> Path:
+    """The folder in which a notebook saves its answers."""
+    there = at.model_copy(update={"figures_dir": folder})
+    save_answers(table, benchmark, there, "birds/03_birds")
+    return folder
 
 
 @pytest.fixture(scope="module")
-def judged(birds: Benchmark, store: Path) -> pd.DataFrame:
+def judged(birds: Benchmark, at: Workspace) -> Table:
     """Judged answers of both models to a clue, and to a non-clue."""
     models = [ModelStub(answers, name) for name, answers in ANSWERS.items()]
-    contexts = gt_clue(birds, draws=1) + non_clue(birds, draws=1)
-    return judge_answers(
-        RuleJudge(),
-        birds,
-        ask_models(models, birds, contexts, Workspace(answers_dir=store), prompts=PROMPTS),
-    )
+    return ask(models, birds, gt_clue(birds, draws=1) + non_clue(birds, draws=1), at)
 
 
 @pytest.fixture
-def figures(birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path) -> Path:
-    save_answers(
-        judged,
-        birds,
-        Workspace(figures_dir=tmp_path / "figures", answers_dir=store),
-        "birds/03_birds",
-    )
-    return tmp_path / "figures"
+def figures(birds: Benchmark, judged: Table, tmp_path: Path, at: Workspace) -> Path:
+    return save(judged, birds, at, tmp_path / "figures")
 
 
-def both(answers: pd.DataFrame) -> pd.DataFrame:
+def both(answers: Table) -> Table:
     return paired_answers(answers, answers, **CHOSEN)
 
 
-def test_saved_answers_are_plain(birds: Benchmark, judged: pd.DataFrame, figures: Path) -> None:
+def test_saved_answers_are_plain(birds: Benchmark, judged: Table, figures: Path) -> None:
     answers = load_answers(figures)
     plain = pd.read_json(figures / "birds/03_birds.answers.jsonl.gz", lines=True)
     assert set(answers) == {*plain, "experiment"}
@@ -119,26 +121,17 @@ def test_saved_answers_are_plain(birds: Benchmark, judged: pd.DataFrame, figures
     pd.testing.assert_frame_equal(mean_scores(answers), mean_scores(judged))
 
 
-def test_flips_are_listed_in_both_directions_and_a_refusal_is_none(figures: Path) -> None:
-    flipped = flips(both(load_answers(figures)))
-    parts = flipped["question"].str.extract(r"the (\w+)\?")[0]
-    assert dict(zip(parts, flipped["direction"], strict=True)) == {
-        "feet": "n_improved",
-        "tail": "n_improved",
-        "eyes": "n_improved",
-        "beak": "n_worsened",
-    }
-    assert set(flipped["a"] + " " + flipped["b"]) == {"goose gander"}
-
-
-def test_the_difference_is_that_of_paired_differences_and_its_test_mcnemars(figures: Path) -> None:
+def test_changes_are_listed_in_both_directions_and_a_refusal_is_none(figures: Path) -> None:
     answers = load_answers(figures).query("setting == 'gt_clue'")
     answers = answers.assign(group=answers["query_id"])
-    (row,) = paired_tests(both(answers)).to_dict("records")
+    flipped = flips(both(answers))
+    parts = flipped["question"].str.extract(r"the (\w+)\?")[0]
+    directions = dict(zip(parts, flipped["direction"], strict=True))
+    improved = dict.fromkeys(("feet", "tail", "eyes"), "n_improved")
+    assert directions == {**improved, "beak": "n_worsened"}
     # of five questions the goose has back and beak, the gander back, feet, tail and eyes
+    (row,) = paired_tests(both(answers)).to_dict("records")
     assert (row["value_a"], row["value_b"], row["n"], row["n_failed"]) == (0.4, 0.8, 5, 1)
-    assert (row["n_improved"], row["n_worsened"], row["verdict"]) == (3, 1, "not significant")
-    assert row["p"] == 10 / 16  # 2 · P(Binomial(4, 1/2) ≥ 3)
     values = per_query(answers, by=["model", "setting"])
     found = paired_differences(values, arm="model", by=["setting"], baseline="goose")
     for name in ("value", "ci_low", "ci_high", "n", "n_failed"):
@@ -146,22 +139,17 @@ def test_the_difference_is_that_of_paired_differences_and_its_test_mcnemars(figu
 
 
 def test_answers_of_two_data_sets_lie_in_one_file_and_are_paired_each_with_its_own(
-    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
+    birds: Benchmark, judged: Table, tmp_path: Path, at: Workspace
 ) -> None:
     suite = {"wild": birds, "tame": replace(birds, name="tame birds")}
+    there = at.model_copy(update={"figures_dir": tmp_path})
     tables = {name: judged.assign(benchmark=suite[name].name) for name in suite}
-    save_collection_answers(
-        tables, suite, Workspace(figures_dir=tmp_path, answers_dir=store), "02_birds"
-    )
+    save_collection_answers(tables, suite, there, "02_birds")
     pairs = both(load_answers(tmp_path))
     assert pairs.groupby("benchmark").size().to_dict() == {birds.name: 6, "tame birds": 6}
+    tables["wild"] = judged.drop(columns="score")
     with pytest.raises(VragError, match="no column 'score'"):
-        save_collection_answers(
-            {"wild": judged.drop(columns="score")},
-            suite,
-            Workspace(figures_dir=tmp_path, answers_dir=store),
-            "x",
-        )
+        save_collection_answers(tables, suite, there, "x")
 
 
 @pytest.mark.parametrize(
@@ -176,10 +164,8 @@ def test_answers_of_two_data_sets_lie_in_one_file_and_are_paired_each_with_its_o
 def test_what_cannot_be_compared_is_said_with_what_there_is(
     figures: Path, sides: str, words: str, tmp_path: Path
 ) -> None:
-    command = ["compare", str(figures), *sides.split(), "--to", str(tmp_path / "o")]
-    done = CliRunner().invoke(app, command)
-    assert isinstance(done.exception, VragError)
-    assert words in str(done.exception)
+    status, told = said("compare", str(figures), *sides.split(), "--to", str(tmp_path / "o"))
+    assert (status, words in told) == (2, True), told
 
 
 def test_damaged_missing_and_former_answers_are_named(figures: Path, tmp_path: Path) -> None:
@@ -206,18 +192,16 @@ def test_damaged_missing_and_former_answers_are_named(figures: Path, tmp_path: P
 
 @pytest.mark.slow
 def test_the_page_has_every_changed_answer_with_both_prompts_images_and_loads_nothing(
-    birds: Benchmark, judged: pd.DataFrame, figures: Path, tmp_path: Path, store: Path
+    birds: Benchmark, judged: Table, figures: Path, tmp_path: Path, at: Workspace
 ) -> None:
     """By one run of notebook 61: two folders, with a clue before the goose, and another image
     before the gander.
     """
-    other, to = tmp_path / "later" / "figures", tmp_path / "out"
-    save_answers(judged, birds, Workspace(figures_dir=other, answers_dir=store), "birds/03_birds")
+    other, to = save(judged, birds, at, tmp_path / "later" / "figures"), tmp_path / "out"
     sides = ["--a", "model=goose", "--a", "setting=gt_clue"]
     sides += ["--b", "model=gander", "--b", "setting=non_clue", "--only", "03", "--to", str(to)]
-    done = CliRunner().invoke(app, ["compare", str(figures), str(other), *sides])
-    assert done.exit_code == 0, done.output
-    assert "6 pairs of answers to 6 questions" in done.output
+    status, told = said("compare", str(figures), str(other), *sides)
+    assert (status, "6 pairs of answers to 6 questions" in told) == (0, True), told
     page = (to / "compare.html").read_text(encoding="utf-8")
     assert page.count(">relevant<") == 4
     assert page.count("<img") == 1 + 8  # the figure, and two for each flip
@@ -250,59 +234,44 @@ def notebook(*cells: str) -> Iterator[None]:
 
 
 def test_parameters_and_rubrics_that_differ_are_listed_in_full(
-    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path
+    birds: Benchmark, judged: Table, tmp_path: Path
 ) -> None:
     """The parameters of A as its cell says, those of B as papermill puts them below it."""
     cell = 'clue_position = 0\nks = [1, 5]\ndecoding = {"temperature": 0, "max_new_tokens": 16}'
     injected = 'ks = [1, 5]\nclue_position = -1\ndecoding = {"temperature": 0}'
     template = "Question: {question}\nAnswer: {answer}\n" + "How well? " * 30
-    judge = ModelStub({"": "Score: 1"})
-    for name, cells, rubric in (
-        ("a", [cell], replace(RUBRIC, template=template)),
-        ("b", [cell, injected], RUBRIC),
-    ):
-        scored = judge_answers(
-            load_judge(judge, Workspace(answers_dir=tmp_path), rubric=rubric), birds, judged[:2]
-        )
+    here = Workspace(answers_dir=tmp_path)
+    runs = {"a": ([cell], replace(RUBRIC, template=template)), "b": ([cell, injected], RUBRIC)}
+    for name, (cells, rubric) in runs.items():
+        judge = load_judge(ModelStub({"": "Score: 1"}), here, rubric=rubric)
         with notebook(*cells, "clue_position * 2"):
-            save_answers(
-                scored,
-                birds,
-                Workspace(figures_dir=tmp_path / name, answers_dir=tmp_path),
-                "03_birds",
-            )
+            save(judge_answers(judge, birds, judged[:2]), birds, here, tmp_path / name)
     table = config_diff(load_answers(tmp_path / "a"), load_answers(tmp_path / "b"))
     found = table.set_index("setting")[["A", "B"]]
     assert found.loc["clue_position"].tolist() == ["0", "-1"]
     assert found.loc["decoding.max_new_tokens"].tolist() == ["16", "–"]
     assert found.loc["judge_prompt", "A"] == template
     assert "{references}" in found.loc["judge_prompt", "B"]
-    assert set(found.index) == {
-        *("clue_position", "decoding.max_new_tokens", "judge_id", "judge_prompt")
+    assert set(found.index.drop(["judge_id", "judge_prompt"])) == {
+        *("clue_position", "decoding.max_new_tokens")
     }
 
 
-@pytest.mark.slow
+class Served(ModelStub):
+    """Its answers are what its endpoint calls it."""
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[str | Reply]:
+        return [Reply(raw=RIGHT, fields={"served": each}) for each in super().generate(prompts)]
+
+
 def test_models_that_an_endpoint_served_differ(birds: Benchmark, tmp_path: Path) -> None:
-    tables = []
-    for name, served in (("a", "strange-2026"), ("b", "goose-2027")):
-        with StrangeServer({"the back": [f"as {served}"]}) as server:
-            entry = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
-            contexts = gt_clue(birds, draws=1)
-            rows = ask_models(
-                [entry], birds, contexts, Workspace(answers_dir=tmp_path / name), prompts=PROMPTS
-            )
-        rows = judge_answers(RuleJudge(), birds, rows)
-        save_answers(
-            rows,
-            birds,
-            Workspace(figures_dir=tmp_path / name, answers_dir=tmp_path / name),
-            "03_birds",
-        )
-        tables.append(load_answers(tmp_path / name))
+    few, tables = birds.subset(list(birds.queries)[:2]), []
+    for served in ({"": "2026"}, {"the back": "2027", "": "2026"}):
+        here = Workspace(answers_dir=tmp_path / str(len(served)))
+        rows = ask([Served(served, "goose")], few, gt_clue(few, draws=1), here)
+        tables.append(load_answers(save(rows, few, here, tmp_path / str(len(served)))))
     found = config_diff(*tables).set_index("setting")
-    served = ["strange-2026", "goose-2027, strange-2026"]
-    assert found.loc["served_model", ["A", "B"]].tolist() == served
+    assert found.loc["served_model", ["A", "B"]].tolist() == ["2026", "2026, 2027"]
     assert config_diff(tables[0], tables[0]).empty
 
 
@@ -320,26 +289,13 @@ def test_a_moved_project_shows_its_images_and_none_that_has_changed(
     monkeypatch.chdir(place)
     geese = load_visual_rag(place / "data" / "annotations.jsonl", place / "data" / "images")
     (query_id,) = geese.queries
-    shown = tuple(geese.corpus)
-    contexts = [Context(query_id=query_id, setting="top_k", k=4, doc_ids=shown)]
+    contexts = [Context(query_id=query_id, setting="gt_clue", k=4, doc_ids=tuple(geese.corpus))]
     models = [ModelStub({"": RIGHT}, "goose"), ModelStub({"": WRONG}, "gander")]
-    answers = ask_models(
-        models, geese, contexts, Workspace(answers_dir=place / "runs/answers"), prompts=PROMPTS
-    )
-    table = judge_answers(RuleJudge(), geese, answers)
-    save_answers(
-        table,
-        geese,
-        Workspace(figures_dir=place / "runs/figures", answers_dir=place / "runs/answers"),
-        "01_goose",
-    )
+    here = Workspace(answers_dir=place / "runs/answers")
+    save(ask(models, geese, contexts, here), geese, here, place / "runs/figures")
 
     def counts() -> tuple[int, int]:
-        saved = load_answers("runs/figures")
-        pairs = paired_answers(
-            saved, saved, choose_a={"model": "goose"}, choose_b={"model": "gander"}
-        )
-        page = str(flips_page(flips(pairs)).data)
+        page = str(flips_page(flips(both(load_answers("runs/figures")))).data)
         return page.count("<img"), page.count(">relevant<")
 
     monkeypatch.chdir(place.rename(tmp_path / "b"))

@@ -28,25 +28,23 @@ def context(setting: str, k: int = 1) -> Context:
     return Context(query_id="q", setting=setting, k=k)
 
 
-def ask(folder: Path, prompts: PromptSet, *contexts: Context) -> pd.DataFrame:
-    return ask_models(
-        [ModelStub({"": "red"})], ONE_TEXT, contexts, Workspace(answers_dir=folder), prompts=prompts
-    )
+def ask(at: Workspace, prompts: PromptSet, *contexts: Context) -> pd.DataFrame:
+    return ask_models([ModelStub({"": "red"})], ONE_TEXT, contexts, at, prompts=prompts)
 
 
 @pytest.mark.parametrize(
     "source",
     ["{{ task }}{% include images %}", "{% for each in history %}{{ each.answer }}{% endfor %}"],
 )
-def test_a_prompt_without_its_question_is_asked_of_nobody(source: str, tmp_path: Path) -> None:
+def test_a_prompt_without_its_question_is_asked_of_nobody(source: str, at: Workspace) -> None:
     prompts = PROMPTS.with_templates({"mine": source}).with_settings({"mine": "mine"})
     with pytest.raises(VragError, match="setting 'mine': the question is not in its template"):
-        ask(tmp_path, prompts, context("mine"))
+        ask(at, prompts, context("mine"))
 
 
-def test_contexts_that_are_there_twice_are_asked_and_counted_once(tmp_path: Path) -> None:
+def test_contexts_that_are_there_twice_are_asked_and_counted_once(at: Workspace) -> None:
     twice = [context("zero_shot"), context("zero_shot", 2), context("zero_shot")]
-    assert list(ask(tmp_path, PROMPTS, *twice)["k"]) == [1, 2]
+    assert list(ask(at, PROMPTS, *twice)["k"]) == [1, 2]
 
 
 def test_a_setting_takes_a_known_template_one_by_k_or_a_template_of_its_own() -> None:
@@ -78,11 +76,11 @@ def test_a_setting_takes_a_known_template_one_by_k_or_a_template_of_its_own() ->
         ({5: "one_image"}, "no template for the setting 'mine' at k = 3"),
     ],
 )
-def test_a_setting_without_template_is_named(template: object, words: str, tmp_path: Path) -> None:
+def test_a_setting_without_template_is_named(template: object, words: str, at: Workspace) -> None:
     with pytest.raises(VragError, match=words):
         PROMPTS.with_settings({"mine": template}).template_for(context("mine", 3))
     with pytest.raises(VragError, match=r"prompts.with_settings\(\{'clue_last': template\}\)"):
-        ask(tmp_path, PROMPTS, context("clue_last"))
+        ask(at, PROMPTS, context("clue_last"))
 
 
 def test_a_prompt_set_that_is_not_known_or_cannot_be_read_is_named(tmp_path: Path) -> None:

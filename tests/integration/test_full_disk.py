@@ -4,19 +4,14 @@ room the next run goes on.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import said
+from commands import P, said
 from own_project import notebook
-
-pytestmark = pytest.mark.slow
-P = "params/guide/p.yaml"
 
 
 def mount(*options: str) -> bool:
@@ -28,8 +23,6 @@ def disk(project: Path) -> Iterator[Path]:
     """`runs` of the project as a disk of 64 kB."""
     folder = project / "runs"
     folder.mkdir()
-    if sys.platform != "linux" or os.geteuid() != 0:
-        pytest.skip("needs to mount a disk")
     if not mount("-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)):
         pytest.skip("needs to mount a disk")
     yield folder

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import tiny_retrievers
 from conftest import ROOT
 from model_stub import ModelStub
 from PIL import Image, ImageDraw
@@ -19,27 +18,24 @@ from toy_paper.loader import load_talks
 from toy_paper.scorer import ChoiceJudge, read_letter
 
 from vrag_kit.analysis import mean_scores, to_percent
-from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, read_prompts, top_k, zero_shot
 from vrag_kit.judging import judge_answers
 from vrag_kit.plotting import point_plot
-from vrag_kit.retrieval import search_all
+from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import Workspace
 
 TOY = ROOT / "tests" / "toy_paper"
 PROMPTS = replace(read_prompts(TOY / "prompts.yaml"), read=read_letter)
-SHAPES = {"disc": "red", "square": "blue", "ring": "green", "bar": "black"}
-CORNERS = ("none", "four")
+SHAPES = {"disc": "red", "bar": "black"}
+COLORS, CORNERS = ("red", "blue", "green", "black"), ("none", "four")
 
 
-def draw(shape: str, color: str, background: str, path: Path) -> str:
+def draw(shape: str, background: str, path: Path) -> str:
     picture = Image.new("RGB", (48, 48), background)
     pen = ImageDraw.Draw(picture)
-    if shape in ("disc", "ring"):
-        pen.ellipse((8, 8, 40, 40), outline=color, width=6, fill=color if shape == "disc" else None)
-    else:
-        pen.rectangle((8, 8, 40, 40) if shape == "square" else (8, 20, 40, 28), fill=color)
+    form = pen.ellipse if shape == "disc" else pen.rectangle
+    form((8, 8, 40, 40) if shape == "disc" else (8, 20, 40, 28), fill=SHAPES[shape])
     path.parent.mkdir(exist_ok=True)
     picture.save(path)
     return f"{path.parent.name}/{path.name}"
@@ -47,59 +43,41 @@ def draw(shape: str, color: str, background: str, path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def talks(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    """Two talks a shape, a page a shape, in the toy paper's own layout."""
+    """A talk and a page a shape, in the toy paper's own layout."""
     folder = tmp_path_factory.mktemp("talks")
     pages, told = [], []
-    for shape, color in SHAPES.items():
-        picture = draw(shape, color, "white", folder / "pages" / f"{shape}.png")
+    for (shape, color), corners in zip(SHAPES.items(), CORNERS, strict=True):
+        picture = draw(shape, "white", folder / "pages" / f"{shape}.png")
         pages.append(f"page-{shape}\t{picture}\tThe {shape} is always {color}.")
-        corners = CORNERS[shape in ("square", "bar")]
-        for number, background in enumerate(("white", "lightgray")):
-            talk = f"{shape}{number}"
-            photo = draw(shape, color, background, folder / "photos" / f"{talk}.png")
-            first = {"ask": "What color is it?", "options": list(SHAPES.values()), "right": color}
-            second = {"ask": "How many corners?", "options": list(CORNERS), "right": corners}
-            turns = [{**turn, "pages": [f"page-{shape}"]} for turn in (first, second)]
-            told.append({"talk": talk, "shape": shape, "photo": photo, "turns": turns})
+        photo = draw(shape, "lightgray", folder / "photos" / f"{shape}.png")
+        first = {"ask": "What color is it?", "options": COLORS, "right": color}
+        second = {"ask": "How many corners?", "options": CORNERS, "right": corners}
+        turns = [{**turn, "pages": [f"page-{shape}"]} for turn in (first, second)]
+        told.append({"talk": f"{shape}0", "shape": shape, "photo": photo, "turns": turns})
     (folder / "pages.tsv").write_text("\n".join(pages), encoding="utf-8")
     (folder / "talks.json").write_text(json.dumps(told), encoding="utf-8")
     return load_talks(folder)
 
 
-@pytest.fixture(scope="module")
-def run(talks: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """What a tiny CLIP finds with the photographs."""
-    folder = tmp_path_factory.mktemp("clip")
-    model = tiny_retrievers.clip(folder / "clip")
-    entry = {"model": str(model), "query": "image"}
-    return next(
-        iter(
-            search_all(talks, [entry], at=Workspace(cache_dir=folder / "embeddings"), k=3).values()
-        )
-    )
-
-
 def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
-    talks: Benchmark, run: pd.DataFrame, tmp_path: Path
+    talks: Benchmark, at: Workspace
 ) -> None:
-    contexts = top_k(talks, run, ks=[2])
+    found = (("page-disc", 2.0), ("page-bar", 1.0))
+    contexts = top_k(talks, make_run((q, *hit) for q in talks.queries for hit in found), ks=[2])
     # the later turn holds both questions: the first plan that fits counts
     plans = {"How many corners?": ["say A"], "What color is it?": ["say B. surely"]}
     with StrangeServer(plans) as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        table = ask_models(
-            [model], talks, contexts, Workspace(answers_dir=tmp_path), prompts=PROMPTS
+        table = ask_models([model], talks, contexts, at, prompts=PROMPTS)
+        pd.testing.assert_frame_equal(
+            ask_models([model], talks, contexts, at, prompts=PROMPTS), table
         )
+        assert server.calls("shape") == len(contexts) == 4  # and none of them twice
         bodies = [body for body in server.requests if images_in(body)]
-        again = ask_models(
-            [model], talks, contexts, Workspace(answers_dir=tmp_path), prompts=PROMPTS
-        )
-        assert server.calls("shape") == len(contexts) == 16  # and none of them twice
-    pd.testing.assert_frame_equal(again, table)
-    assert table["answer"].tolist() == ["B", "A"] * 8
-    assert table["group"].tolist() == [shape for shape in SHAPES for _ in range(4)]
-    assert sum("So far" not in text_in(body) for body in bodies) == 8
-    body = next(each for each in bodies if "corners" in text_in(each) and "disc" in text_in(each))
+    assert table["answer"].tolist() == ["B", "A"] * 2
+    assert table["group"].tolist() == ["disc", "disc", "bar", "bar"]
+    assert sum("So far" not in text_in(body) for body in bodies) == 2
+    body = next(each for each in bodies if "corners" in text_in(each))
     assert text_in(body).replace("\n\n", "\n") == (
         "You look at a painted shape. Answer with the letter of one choice, or say that you do not"
         " know.\nPhoto: \nFrom the book:\nPage 1:  The disc is always red.\nPage 2:  The bar is"
@@ -107,35 +85,23 @@ def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
         "Question: How many corners?\nA. none\nB. four\n"
     )
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
-    disc, page, other = (image.getpixel((24, 24)) for image in images_in(body))
-    assert disc == page == (255, 0, 0)  # the photograph, its page, and another one
-    assert other == (0, 0, 0)
-
-
-def test_a_conversation_needs_its_first_turn(talks: Benchmark, tmp_path: Path) -> None:
-    later = [context for context in zero_shot(talks) if context.query_id.endswith("-1")]
-    with StrangeServer({"": ["say A"]}) as server:
-        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        with pytest.raises(VragError, match=r"conversation 'disc0'.*1 .query 'disc0-1'"):
-            ask_models([model], talks, later, Workspace(answers_dir=tmp_path), prompts=PROMPTS)
+    photo, disc, bar = (image.getpixel((24, 24)) for image in images_in(body))
+    assert (photo, disc, bar) == ((255, 0, 0), (255, 0, 0), (0, 0, 0))
 
 
 def test_scores_below_zero_stay_below_zero_up_to_the_figure(
-    talks: Benchmark, tmp_path: Path
+    talks: Benchmark, at: Workspace
 ) -> None:
     # the later turn holds both questions: the first that fits counts
     model = ModelStub({"How many corners?": "A", "What color is it?": "E?"})
-    table = ask_models(
-        [model], talks, zero_shot(talks), Workspace(answers_dir=tmp_path), prompts=PROMPTS
-    )
+    table = ask_models([model], talks, zero_shot(talks), at, prompts=PROMPTS)
     judged = judge_answers(ChoiceJudge(), talks, table)
-    # there are four colours, so that E declines (0); no corners are right for disc and ring
-    # (1) and wrong for square and bar (−1): half of that is each shape's mean
+    # there are four colours, so that E declines (0); no corners are right for the disc
+    # (1) and wrong for the bar (−1): half of that is each shape's mean
     means = mean_scores(judged, by=["group"]).query("metric == 'accuracy'")
-    shares = means.set_index("group")["value"].to_dict()
-    assert shares == {"disc": 0.5, "square": -0.5, "ring": 0.5, "bar": -0.5}
+    assert means.set_index("group")["value"].to_dict() == {"disc": 0.5, "bar": -0.5}
     drawn = to_percent(means[means["value"] < 0].assign(model="m"))
     (axis,) = point_plot(drawn, x="group", ylabel="Score", limits=(None, None)).axes
     points = [line.get_ydata().tolist() for line in axis.lines if line.get_marker() == "o"]
-    assert points == [[-50.0, -50.0]]
+    assert points == [[-50.0]]
     assert axis.get_ylim()[0] < -50

@@ -21,39 +21,27 @@ from vrag_kit.open import (
 from vrag_kit.synthetic.mrag_bench import open_mrag_bench
 
 
-@pytest.fixture
-def files(guide_folder: Path) -> dict[str, str]:
-    """The drawn guide as a mapping, as if it were real data."""
-    return {
-        "annotations": str(guide_folder / "annotations.jsonl"),
-        "image_root": str(guide_folder / "images"),
-        "name": "Mine",
-    }
-
-
-def test_a_mapping_opens_the_files_that_it_names(
-    files: dict[str, str], guide_folder: Path, tmp_path: Path
-) -> None:
-    benchmark = open_benchmark(files)
+def test_a_mapping_opens_the_files_that_it_names(guide_folder: Path, tmp_path: Path) -> None:
+    """The drawn guide, as if it were real data."""
+    images, tells = str(guide_folder / "images"), guide_folder / "articles_tell.json"
+    files = {"annotations": str(guide_folder / "annotations.jsonl"), "image_root": images}
+    benchmark = open_benchmark({**files, "name": "Mine"})
     assert (benchmark.name, len(benchmark.queries)) == ("Mine", 20)
-    plates = {"images": str(guide_folder / "images24"), "name": "plates"}
-    other = open_inat_corpus(plates, benchmark)
+    other = open_inat_corpus({"images": str(guide_folder / "images24"), "name": "p"}, benchmark)
     assert set(other.queries) < set(benchmark.queries)
-    pictures = open_images({"images": files["image_root"], "name": "Mine"})
-    assert (pictures.names, pictures.articles, pictures.species_list) == ({}, None, None)
     assert other.qrels == {query_id: {} for query_id in other.queries}
-    texts = {
-        "pages": str(guide_folder / "articles"),
-        "species_list": str(guide_folder / "categories.json"),
-    }
+    pictures = open_images({"images": images, "name": "Mine"})
+    assert (pictures.names, pictures.articles, pictures.species_list) == ({}, None, None)
+    texts = {"pages": str(guide_folder / "articles")}
+    texts["species_list"] = str(guide_folder / "categories.json")
     species, pages = open_articles(texts, tmp_path)
     assert set(pages) <= set(species)
     assert {query.entity for query in benchmark.queries.values()} <= set(species)
     assert queries_answered_by_articles(texts, benchmark) == frozenset()  # nobody says which
-    listed = {**texts, "tells": str(guide_folder / "articles_tell.json")}
-    told = [benchmark.queries[name] for name in queries_answered_by_articles(listed, benchmark)]
-    asked = [query.text for query in told]
-    assert sorted(asked) == sorted(json.loads(Path(listed["tells"]).read_text(encoding="utf-8")))
+    answered = queries_answered_by_articles({**texts, "tells": str(tells)}, benchmark)
+    told = [benchmark.queries[name] for name in answered]
+    asked = json.loads(tells.read_text(encoding="utf-8"))
+    assert sorted(query.text for query in told) == sorted(asked)
     for query in told:
         words = pages[query.entity].article.text.lower()
         assert any(all(w in words for w in a.split(" and ")) for a in query.answers)

@@ -48,19 +48,17 @@ def given_to(paper: str, number: str) -> dict[str, Any]:
     "mapping.key" → value.
     """
     found = []
-    for file in sorted((ROOT / "params" / paper).glob("*.yaml")):
-        if file.name in ("paper.yaml", "figure5.yaml"):
-            plan = read_plan(file)
-            found += [task for task in plan.tasks if task.notebook.stem[:2] == number]
+    for name in ("paper.yaml", "figure5.yaml"):
+        file = ROOT / "params" / paper / name
+        tasks = read_plan(file).tasks if file.exists() else ()
+        found += [task for task in tasks if task.notebook.stem[:2] == number]
     (task,) = found
     values: dict[str, Any] = {}
     for name, usual in declared_parameters(task.notebook).items():
-        value = task.settings[name]
-        values[name] = value
-        if isinstance(usual, dict) and isinstance(value, dict):
-            values |= {f"{name}.{key}": each for key, each in {**usual, **value}.items()}
-        elif isinstance(value, dict):
-            values |= {f"{name}.{key}": each for key, each in value.items()}
+        values[name] = value = task.settings[name]
+        if isinstance(value, dict):
+            whole = {**usual, **value} if isinstance(usual, dict) else value
+            values |= {f"{name}.{key}": each for key, each in whole.items()}
     return values
 
 

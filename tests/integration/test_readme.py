@@ -53,9 +53,9 @@ def test_the_python_of_the_pages_runs_from_top_to_bottom_and_prints_its_numbers(
     assert "clue_last" in set(known["means"]["setting"])
 
 
-@pytest.mark.parametrize("path", sorted(set(re.findall(r"`(vrag_kit/[\w/.]+)`", README))))
-def test_a_path_that_a_page_names_is_there(path: str) -> None:
-    assert (ROOT / path).exists()
+def test_a_path_that_a_page_names_is_there() -> None:
+    for path in re.findall(r"`(vrag_kit/[\w/.]+)`", README):
+        assert (ROOT / path).exists(), path
 
 
 @pytest.mark.parametrize("text", re.findall(r"```yaml\n(.*?)```", README, re.DOTALL))

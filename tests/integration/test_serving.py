@@ -50,20 +50,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_served_answers_equal_local_ones(served: str, guide: Benchmark, tmp_path: Path) -> None:
+def test_served_answers_equal_local_ones(served: str, guide: Benchmark, at: Workspace) -> None:
     # two of these questions silence this model among twenty images
     few = guide.subset([list(guide.queries)[place] for place in (0, 1, 2, 3, 11, 14)])
     contexts = zero_shot(few) + gt_clue(few, draws=1) + one_in_k(few, ks=[5, 20], draws=1)
     remote = {"model": f"{MODEL}@{served}", "server": "transformers", "name": "served"}
-    remote["concurrency"] = 2
     models, decoding = [str(MODEL), remote], {"temperature": 0, "max_new_tokens": 16}
-    table = ask_models(
-        models, few, contexts, Workspace(answers_dir=tmp_path), prompts=PROMPTS, decoding=decoding
-    )
-    here, there = (
-        table[table["model"] == name].reset_index(drop=True)
-        for name in ("field-guide-vlm-few", "served")
-    )
+    table = ask_models(models, few, contexts, at, prompts=PROMPTS, decoding=decoding)
+    names = ("field-guide-vlm-few", "served")
+    here, there = (table[table["model"] == name].reset_index(drop=True) for name in names)
     assert (there["status"] == here["status"]).all(), there["status"].unique()
     assert there["answer"].fillna("").tolist() == here["answer"].fillna("").tolist()
     assert here["answer"].nunique() > 3

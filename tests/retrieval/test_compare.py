@@ -33,7 +33,6 @@ class Searches:
 
     def __init__(self, at: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
         self.at, self.capsys = at, capsys
-        self.output = ""
 
     def __call__(self, benchmark: Benchmark, spec: object, k: int = 2) -> pd.DataFrame:
         run = search_one(benchmark, spec, at=self.at, k=k)
@@ -42,7 +41,6 @@ class Searches:
 
     @property
     def read_back(self) -> bool:
-        """Whether the last run was read back."""
         return "found before" in self.output
 
 

@@ -46,7 +46,7 @@ def test_what_is_excluded_is_not_found_and_takes_no_rank(embeddings: Embeddings)
     encoder = ColorEncoder()
     queries = [ask([1, 2, 3], "q0"), ask([3, 1, 0], "q1"), ask([1, 2, 3], "q2")]
     everything = dense_run(encoder, embeddings, queries, 40)
-    order = {query: list(run["doc_id"]) for query, run in everything.groupby("query_id")}
+    order = everything.groupby("query_id")["doc_id"].agg(list)
     out = {"q0": frozenset(order["q0"][:2]), "q1": frozenset(order["q1"][5:6])}
     run = dense_run(encoder, embeddings, queries, 8, left_out=out)
     for query, found in run.groupby("query_id"):

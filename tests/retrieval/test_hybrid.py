@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -46,16 +47,12 @@ def hits(run: pd.DataFrame, query_id: str = "q") -> list[str]:
     return list(run.loc[run["query_id"] == query_id, "doc_id"])
 
 
-def texts(*words: str) -> dict[str, Document]:
-    names = [f"d{number}" for number in range(1, len(words) + 1)]
-    pairs = zip(names, words, strict=True)
-    return {name: Document(doc_id=name, text=text) for name, text in pairs}
-
-
-def searching(documents: dict[str, Document], *questions: str) -> Benchmark:
-    """Questions, each its own id, over documents."""
+def searching(words: Sequence[str], *questions: str) -> Benchmark:
+    """Questions, each its own id, over documents d1, d2, … of these words."""
     queries = [Query(query_id=text, text=text) for text in questions]
-    return factories.benchmark(queries, documents.values())
+    numbered = enumerate(words, start=1)
+    documents = [Document(doc_id=f"d{number}", text=text) for number, text in numbered]
+    return factories.benchmark(queries, documents)
 
 
 def test_bm25_agrees_with_its_definition() -> None:
@@ -75,12 +72,11 @@ def test_bm25_agrees_with_its_definition() -> None:
 
 
 def test_a_document_without_a_common_word_is_no_result_and_a_bare_image_no_text() -> None:
-    documents = texts("a moth", "the bird")
-    with_image = {**documents, "picture": Document(doc_id="picture")}
-    questions = ("A", "zebra", "THE", "")
-    run = bm25_run(searching(with_image, *questions), 5)
+    plain = searching(["a moth", "the bird"], "A", "zebra", "THE", "")
+    with_image = replace(plain, corpus={**plain.corpus, "picture": Document(doc_id="picture")})
+    run = bm25_run(with_image, 5)
     assert list(zip(run["query_id"], run["doc_id"], strict=True)) == [("A", "d1"), ("THE", "d2")]
-    assert run.equals(bm25_run(searching(documents, *questions), 5))
+    assert run.equals(bm25_run(plain, 5))
 
 
 def test_equal_sums_of_other_ranks_are_a_tie() -> None:
@@ -124,14 +120,13 @@ def test_tfidf_scores_are_the_cosines_of_weights_by_hand() -> None:
 
     asked = vector(Counter({"heron": 1, "the": 1, "goose": 1}))  # "Ibis" is in no document
     expected = {f"d{i}": asked @ vector(count) for i, count in enumerate(counts, start=1)}
-    run = tfidf_run(searching(texts(*words), "Ibis, HERON: the goose"), k=3)
+    run = tfidf_run(searching(words, "Ibis, HERON: the goose"), k=3)
     assert dict(zip(run["doc_id"], run["score"], strict=True)) == pytest.approx(expected, rel=1e-9)
     assert list(run["doc_id"]) == sorted(expected, key=lambda doc_id: -expected[doc_id])
-    tied = searching(texts("owl", "owl", "owl", "elk"), "owl", "ibis")  # no document has an ibis
+    tied = searching(["owl", "owl", "owl", "elk"], "owl", "ibis")  # no document has an ibis
     run = tfidf_run(tied, k=2)
     assert (hits(run, "owl"), hits(run, "ibis")) == (["d3", "d2"], ["d4", "d3"])
-    silent = searching({"p": Document(doc_id="p", text=" ")}, "owl")
-    refused(partial(tfidf_run, silent, k=1), "'p' has no text")
+    refused(partial(tfidf_run, searching([" "], "owl"), k=1), "'d1' has no text")
 
 
 @pytest.fixture(scope="module")
@@ -144,10 +139,8 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
         caption = f"A {color} moth" if number else "The moth Talia"
         documents.append(Document(doc_id=f"p{number}", image=image, text=caption))
         documents.append(Document(doc_id=f"t{number}", text=f"In {color} woods it lives."))
-    queries = [
-        Query(query_id="q0", text="Where does Talia live, in red woods?", group="a"),
-        Query(query_id="q1", text="Which moth is green?", group="b"),
-    ]
+    asked = {"q0": "Where does Talia live, in red woods?", "q1": "Which moth is green?"}
+    queries = [Query(query_id=name, text=text, group=name) for name, text in asked.items()]
     return factories.benchmark(queries, documents, {"q0": {"p0": 1, "t0": 1}, "q1": {"p1": 1}})
 
 

@@ -1,5 +1,5 @@
 """Metrics agree with trec_eval, scikit-learn, cases by hand and every order of a pool; a custom
-metric is one function.
+metric is one function; hit rates of entities and of pages that tell the answer, by hand.
 """
 
 from __future__ import annotations
@@ -7,10 +7,11 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import factories
+import numpy as np
 import pandas as pd
 import pytest
 import pytrec_eval
@@ -21,6 +22,7 @@ from retrieval_data import refused
 from sklearn.metrics import ndcg_score
 from typer.testing import CliRunner
 
+from vrag_kit.benchmarks import entity_names
 from vrag_kit.retrieval import (
     METRICS,
     ORACLE,
@@ -32,9 +34,10 @@ from vrag_kit.retrieval import (
     write_qrels,
     write_run,
 )
+from vrag_kit.retrieval.entity_hit_rate import entity_coverage, entity_hit_rate, hit_rate
 from vrag_kit.retrieval.metrics import CUTOFFS, oracle_run, random_baseline
 from vrag_kit.runner.cli import app
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Document, Query
 
 Labels = dict[str, dict[str, int]]
 Scores = Mapping[str, Mapping[str, float]]
@@ -94,13 +97,12 @@ def test_visual_rag_ndcg_is_scikit_learns_on_the_first_30(relevance: list[int]) 
         assert got == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize("depth", [1, 29, 30, 40])
-def test_a_run_too_shallow_for_its_ideal_has_no_visual_rag_ndcg(depth: int) -> None:
+@pytest.mark.parametrize(("depth", "expected"), [(1, math.nan), (29, math.nan), (30, 1), (40, 1)])
+def test_a_run_too_shallow_for_its_ideal_has_no_visual_rag_ndcg(
+    depth: int, expected: float
+) -> None:
     labels = {"q": {f"d{i:02d}": int(i % 5 == 0) for i in range(40)}}
-    run = run_of({"q": ranked(list(labels["q"])[:depth])})
-    table = evaluate(run, labels, cutoffs=(1, 12))
-    # the first document is relevant: nDCG@1 is 1, if it is known
-    expected = 1.0 if depth >= 30 else math.nan
+    table = evaluate(run_of({"q": ranked(list(labels["q"])[:depth])}), labels, cutoffs=(1, 12))
     assert value(table, "q", "ndcg_visual_rag", 1) == pytest.approx(expected, nan_ok=True)
     assert value(table, "q", "recall", 1) == 1 / 8
     means = mean_metrics(table).set_index(["metric", "k"])
@@ -123,14 +125,14 @@ def test_other_queries_no_depth_and_graded_labels_of_a_random_order_are_refused(
 
 @pytest.mark.parametrize(("pool", "relevant"), [(6, 3), (5, 5), (36, 2)])
 def test_the_random_order_is_the_mean_over_every_order(pool: int, relevant: int) -> None:
-    labels, cutoffs = {f"d{i}": int(i < relevant) for i in range(pool)}, (1, 2, 5)
-    orders = {}  # one for every placement of the relevant documents; all are equally likely
+    """One order for every placement of the relevant documents; all are equally likely."""
+    labels, orders, cutoffs = {}, {}, (1, 2, 5)
     for places in itertools.combinations(range(pool), relevant):
-        good, rest = iter(range(relevant)), iter(range(relevant, pool))
-        order = [f"d{next(good if place in places else rest)}" for place in range(pool)]
-        orders[f"q{len(orders)}"] = ranked(order)
-    each = evaluate(run_of(orders), dict.fromkeys(orders, labels), cutoffs=cutoffs)
-    reference = random_baseline({"q": labels}, {"q": pool}, cutoffs=cutoffs)
+        name, documents = f"q{len(orders)}", [f"d{place}" for place in range(pool)]
+        labels[name] = {doc: int(place in places) for place, doc in enumerate(documents)}
+        orders[name] = ranked(documents)
+    each = evaluate(run_of(orders), labels, cutoffs=cutoffs)
+    reference = random_baseline({"q": labels["q0"]}, {"q": pool}, cutoffs=cutoffs)
     ours = reference.set_index(["metric", "k"])["value"]
     for key, mean in each.groupby(["metric", "k"])["value"].mean().items():
         assert ours[key] == pytest.approx(mean, abs=1e-9), key
@@ -212,3 +214,48 @@ def test_the_readmes_custom_metric_agrees_with_a_hand_case(mine: Write, tmp_path
 def test_a_value_that_is_no_share_names_its_query(mine: Write, gives: str, tokens: str) -> None:
     mine(f"def odd(relevant, n_relevant): return {gives}\n")
     refused(lambda: evaluate(RUN, LABELS, metrics=["mine:odd"]), *tokens.split(" | "))
+
+
+KG = {}
+for number, names in enumerate([["Talia ensis"], ["Talia osa", "Talia  Ensis"], ["Moth"]]):
+    entities = [{"entity_name": name} for name in names]
+    KG[f"kg-{number}"] = Document(doc_id=f"kg-{number}", metadata={"entities": entities})
+QUERIES = [
+    Query(query_id="first", text="?", entity="Talia ensis", group="g"),
+    Query(query_id="third", text="?", entity="moth"),
+    Query(query_id="never", text="?", entity="Heron"),
+    Query(query_id="nothing found", text="?", entity="Moth"),
+    Query(query_id="unknown", text="?"),
+]
+HITS = make_run(
+    (name, doc_id, score)
+    for name in ("first", "third", "never", "unknown")
+    for doc_id, score in (("kg-1", 0.9), ("kg-0", 1.0), ("kg-2", 0.8))
+)
+
+
+def test_an_entity_is_found_where_one_of_the_first_k_hits_shows_it() -> None:
+    table = entity_hit_rate(HITS, QUERIES, KG, entity_names, cutoffs=[1, 2, 3])
+    assert set(table["metric"]) == {"hit_rate"}
+    values = table.pivot(index="query_id", columns="k", values="value")
+    assert values.loc["first"].tolist() == [1, 1, 1]
+    assert values.loc["third"].tolist() == [0, 0, 1]
+    assert values.loc["never"].tolist() == values.loc["nothing found"].tolist() == [0, 0, 0]
+    assert "unknown" not in values.index
+    covered = {"first": True, "third": True, "never": False, "nothing found": True}
+    assert entity_coverage(QUERIES, KG, entity_names) == covered
+
+
+def test_a_page_that_tells_the_answer_is_found_and_an_unknown_one_has_no_value() -> None:
+    asked: list[str] = []
+
+    def relevance(pairs: Sequence[tuple[Query, Document]]) -> list[bool | None]:
+        asked.extend(f"{query.query_id} {page.doc_id}" for query, page in pairs)
+        known = {"kg-0": None, "kg-1": False, "kg-2": True}
+        return [known[page.doc_id] for _, page in pairs]
+
+    table = hit_rate(HITS, QUERIES[:1], KG, relevance, cutoffs=[3, 1, 2])
+    assert asked == ["first kg-0", "first kg-1", "first kg-2"]
+    values = dict(zip(table["k"], table["value"], strict=True))
+    assert values[3] == 1  # a page is known to tell it
+    assert np.isnan([values[1], values[2]]).all()  # none is, and one is unknown

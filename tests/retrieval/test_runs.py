@@ -12,10 +12,10 @@ import factories
 import pandas as pd
 import pytest
 import pytrec_eval
+from commands import said
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from retrieval_data import refused
-from typer.testing import CliRunner
 
 from vrag_kit.dry_run import dry_run
 from vrag_kit.retrieval import (
@@ -27,8 +27,7 @@ from vrag_kit.retrieval import (
     write_run,
     write_runs,
 )
-from vrag_kit.runner.cli import app
-from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.types import Benchmark, Document
 from vrag_kit.workspace import Workspace
 
 Scores = dict[str, dict[str, float]]
@@ -41,14 +40,12 @@ q2\tQ0\ta\t2\t-2E-3\tmine
 """
 
 
-def benchmark(**more: object) -> Benchmark:
+def benchmark() -> Benchmark:
     """Two queries to four documents; the second is not searched in d."""
-    about = {"metadata": {"scenario": "angle"}}
-    queries = [Query(query_id=name, text=name, group=name, **about) for name in ("q1", "q2")]
-    documents = [Document(doc_id=name, text=name) for name in "abcd"]
     labels = {"q1": {"a": 1}, "q2": {"a": 1}}
     pools = {"q1": tuple("abcd"), "q2": tuple("abc")}
-    return factories.benchmark(queries, documents, labels, **{"pools": pools, **more})
+    documents = [Document(doc_id=name, text=name) for name in "abcd"]
+    return factories.benchmark(labels, documents, labels, pools=pools)
 
 
 def found(entry: object, at: Workspace, k: int = 3) -> dict[str, pd.DataFrame]:
@@ -120,29 +117,28 @@ def test_a_run_is_ordered_as_trec_eval_orders_it_and_written_as_it_reads_it(
     }
 
 
-def measured(folder: Path, labels: str, run: str) -> list[dict[str, Any]]:
-    """What the command prints of each metric and k."""
-    files = [folder / "labels.txt", folder / "x.run"]
-    for file, content in zip(files, (labels, run), strict=True):
-        file.write_text(content, encoding="utf-8")
-    done = CliRunner().invoke(app, ["metrics", *map(str, files), "--json"])
-    return json.loads(done.stdout)
-
-
 def test_the_metrics_command_has_no_value_beyond_what_a_run_holds(tmp_path: Path) -> None:
     """Five results of q: whether the sixth is d6 nobody knows, and r ended by itself. Of
     three documents the pool of s is ranked to its end.
     """
+
+    def measured(labels: str, run: str) -> list[dict[str, Any]]:
+        (tmp_path / "labels.txt").write_text(labels, encoding="utf-8")
+        (tmp_path / "x.run").write_text(run, encoding="utf-8")
+        files = (str(tmp_path / name) for name in ("labels.txt", "x.run"))
+        told = said("metrics", *files, "--json")[1]
+        return json.JSONDecoder().raw_decode(told)[0]
+
     labels = "".join(f"q 0 d{number} 1\n" for number in range(9)) + "r 0 a 1\nr 0 b 1\n"
     ranked = [f"q Q0 d{number} 1 {9 - number} t\n" for number in range(5)]
-    table = measured(tmp_path, labels, "".join([*ranked, "r Q0 a 1 9 t\n"]))
+    table = measured(labels, "".join([*ranked, "r Q0 a 1 9 t\n"]))
     rows = {(row["metric"], row["k"]): row for row in table}
     assert rows["recall", 5]["value"] == pytest.approx((5 / 9 + 1 / 2) / 2)
     for metric in ("recall", "ndcg", "hit", "hit_count"):
         assert rows[metric, 5]["n"] == 2
         assert rows[metric, 10] == {"metric": metric, "k": 10, "value": None, "n": 0}
     labels, run = "s 0 d0 0\ns 0 d1 1\ns 0 d2 0\n", "".join(ranked[:3]).replace("q", "s")
-    assert {row["n"] for row in measured(tmp_path, labels, run)} == {1}
+    assert {row["n"] for row in measured(labels, run)} == {1}
 
 
 def test_gzipped_runs_and_windows_files_are_read(file: Path, tmp_path: Path) -> None:
@@ -211,7 +207,7 @@ def test_other_questions_and_documents_that_are_no_candidates_are_skipped(
 
 def test_a_run_is_not_written_over_its_file(file: Path, tmp_path: Path, at: Workspace) -> None:
     runs = found(str(file), at, k=1)
-    write_runs(benchmark(), runs, tmp_path)
+    for folder in (tmp_path, tmp_path / "elsewhere"):
+        write_runs(benchmark(), runs, folder)
     assert file.read_text(encoding="utf-8") == TEXT
-    write_runs(benchmark(), runs, tmp_path / "elsewhere")
     assert len(read_run(tmp_path / "elsewhere" / "my.bm25.run")) == 2

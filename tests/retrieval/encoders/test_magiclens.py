@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,8 +22,8 @@ Vector = Callable[[Document, str], np.ndarray]
 
 
 @pytest.fixture(scope="module")
-def lens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.write(tmp_path_factory.mktemp("magiclens") / "tiny-lens")
+def lens(retrievers_made: Path) -> Path:
+    return retrievers_made / "lens"
 
 
 @pytest.fixture(scope="module")
@@ -52,21 +51,17 @@ def test_a_vector_is_its_arithmetic_by_hand(lens: Path, tmp_path: Path, by_hand:
     assert np.abs(by_hand(image, text) - by_hand(image, "")).max() > 0.01
     alone = load_encoder({"model": str(lens), "query": "image"})
     np.testing.assert_allclose(alone.encode_queries([query]), embed(encoder, [image]), atol=1e-6)
-    assert (encoder.name, alone.name) == ("tiny-lens", "tiny-lens-by-image")
+    assert (encoder.name, alone.name) == ("lens", "lens-by-image")
     assert encoder.fingerprint != alone.fingerprint
     told = load_encoder({"model": str(lens), "document": "both"})
     whole = by_hand(image, "The goose has black feet.")
     np.testing.assert_allclose(embed(told, [image])[0], whole, atol=2e-5)
 
 
-def test_another_head_and_other_options_are_refused(lens: Path, tmp_path: Path) -> None:
-    for part in ("query", "document"):
-        refused(partial(load_encoder, {"model": str(lens), part: "text"}), f"{part}: found 'text'")
-    for option in ({"dtype": "float16"}, {"pooling": "cls"}):
-        refused(partial(load_encoder, {"model": str(lens), **option}), f"'{min(option)}'")
-    folder = Path(shutil.copytree(lens, tmp_path / "lens"))
-    load, config = partial(load_encoder, str(folder)), folder / "config.json"
-    tiny_retrievers.edit_json(config, hidden=48)
+def test_weights_of_other_sizes_are_refused(copy_retriever: Callable[[str], Path]) -> None:
+    folder = copy_retriever("lens")
+    load = partial(load_encoder, str(folder))
+    tiny_retrievers.edit_json(folder / "config.json", hidden=48)
     refused(load, "size mismatch for layers.0.widen")
-    tiny_retrievers.edit_json(config, hidden="40")
+    tiny_retrievers.edit_json(folder / "config.json", hidden="40")
     refused(load, "hidden: found '40'")

@@ -68,8 +68,8 @@ def test_a_folder_encodes_as_the_library_does_with_its_prompts_or_the_entrys(
 
 
 @pytest.mark.slow
-def test_a_folder_is_pooled_as_the_entry_says(tmp_path: Path) -> None:
-    folder, cls = tiny.sentences(tmp_path / "own"), {"pooling": "cls", "normalize": True}
+def test_a_folder_is_pooled_as_the_entry_says(retrievers_made: Path) -> None:
+    folder, cls = retrievers_made / "sentences", {"pooling": "cls", "normalize": True}
     specs = [{"model": str(folder), **cls}, {"model": f"{folder}-bert", **cls}, str(folder)]
     rows = [load_encoder(spec).encode_queries(queries()) for spec in specs]
     assert np.array_equal(rows[0], rows[1])

@@ -1,5 +1,5 @@
 """VISTA: weights in the authors' layout, converted by the lines in the module's docstring, give
-what their arithmetic gives, done here by hand.
+what their arithmetic gives, done here by hand, one row at a time.
 """
 
 from __future__ import annotations
@@ -13,73 +13,203 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny_retrievers
-import tiny_vista as tiny
+import tiny_retrievers as tiny
+import torch
 from retrieval_data import refused, square
 from tiny_retrievers import embed
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, BertConfig, BertModel
 
 from vrag_kit.retrieval import load_encoder
 from vrag_kit.retrieval.encoders import vista
-from vrag_kit.retrieval.encoders.vista import MEAN, STD
 from vrag_kit.types import Document, Query
+
+Arrays = dict[str, np.ndarray]
+WIDTH, HEADS, LAYERS, HIDDEN, PATCH, SIDE = 16, 2, 2, 20, 8, 3
+"""Of the tower; the text encoder has one layer with two heads."""
+TEXT = {
+    "hidden_size": WIDTH,
+    "num_hidden_layers": 1,
+    "num_attention_heads": HEADS,
+    "intermediate_size": 24,
+    "max_position_embeddings": 40,
+}
+TOWER, BLOCK = "model_visual.visual", "model_visual.visual.blocks"
+
+
+def tower_shapes() -> dict[str, tuple[int, ...]]:
+    """Of the weights that are no pair of `weight` and `bias`."""
+    shapes: dict[str, tuple[int, ...]] = {
+        "model_visual.logit_scale": (),
+        f"{TOWER}.cls_token": (1, 1, WIDTH),
+        f"{TOWER}.pos_embed": (1, SIDE * SIDE + 1, WIDTH),
+        f"{TOWER}.patch_embed.proj.weight": (WIDTH, 3, PATCH, PATCH),
+        f"{TOWER}.patch_embed.proj.bias": (WIDTH,),
+        f"{TOWER}.rope.freqs_cos": (SIDE * SIDE, WIDTH // HEADS),
+    }
+    for number in range(LAYERS):
+        for part in ("q", "k", "v"):
+            shapes[f"{BLOCK}.{number}.attn.{part}_proj.weight"] = (WIDTH, WIDTH)
+        shapes |= {f"{BLOCK}.{number}.attn.{part}_bias": (WIDTH,) for part in ("q", "v")}
+    return shapes
+
+
+def paired_shapes() -> dict[str, tuple[int, ...]]:
+    """Of `weight`, for the others."""
+    shapes: dict[str, tuple[int, ...]] = {"visual_proj": (WIDTH, WIDTH), f"{TOWER}.norm": (WIDTH,)}
+    for number in range(LAYERS):
+        block, mlp = f"{BLOCK}.{number}", f"{BLOCK}.{number}.mlp"
+        shapes |= dict.fromkeys(
+            (f"{block}.norm1", f"{block}.norm2", f"{block}.attn.inner_attn_ln"), (WIDTH,)
+        )
+        shapes |= {f"{block}.attn.proj": (WIDTH, WIDTH), f"{mlp}.w3": (WIDTH, HIDDEN)}
+        shapes |= dict.fromkeys((f"{mlp}.w1", f"{mlp}.w2"), (HIDDEN, WIDTH))
+        shapes[f"{mlp}.ffn_ln"] = (HIDDEN,)
+    return shapes
 
 
 @pytest.fixture(scope="module")
 def bge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A text encoder's folder: configuration and tokenizer, no weights."""
-    folder = tiny_retrievers.bert(tmp_path_factory.mktemp("bge") / "bge")
-    tiny_retrievers.edit_json(folder / "config.json", **tiny.text_config())
+    folder = tiny.bert(tmp_path_factory.mktemp("bge") / "bge")
+    tiny.edit_json(folder / "config.json", **TEXT)
     (folder / "model.safetensors").unlink()
     return folder
 
 
 @pytest.fixture(scope="module")
-def arrays(bge: Path) -> tiny.Arrays:
-    return tiny.weights(len(AutoTokenizer.from_pretrained(bge)))
+def arrays(bge: Path) -> Arrays:
+    """Weights as the authors' code names and shapes them."""
+    config = BertConfig(vocab_size=len(AutoTokenizer.from_pretrained(bge)), **TEXT)
+    text = BertModel(config).state_dict()
+    shapes = {f"bge_{name}": tuple(values.shape) for name, values in text.items()}
+    shapes |= tower_shapes()
+    for name, shape in paired_shapes().items():
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    rng = np.random.default_rng(0)
+    drawn = {name: 0.4 * rng.normal(size=shape) for name, shape in shapes.items()}
+    return {name: np.asarray(values, np.float32) for name, values in drawn.items()}
 
 
 @pytest.fixture(scope="module")
-def converted(bge: Path, arrays: tiny.Arrays, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def converted(bge: Path, arrays: Arrays, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("vista")
     folder = Path(shutil.copytree(bge, place / "vista" / "text")).parent
-    tiny.write(place / "Visualized_base_en_v1.5.pth", arrays)
+    stored = {name: torch.from_numpy(values) for name, values in arrays.items()}
+    torch.save(stored, place / "Visualized_base_en_v1.5.pth")
     with chdir(place):
         exec(textwrap.dedent(str(vista.__doc__).split("authors' file:\n")[1]))
-    config = {"model_type": "vista", "image_size": tiny.SIDE * tiny.PATCH, "patch": tiny.PATCH}
-    config |= {"layers": tiny.LAYERS, "heads": tiny.HEADS, "hidden": tiny.HIDDEN}
+    config = {"model_type": "vista", "image_size": SIDE * PATCH, "patch": PATCH}
+    config |= {"layers": LAYERS, "heads": HEADS, "hidden": HIDDEN}
     (folder / "config.json").write_text(json.dumps(config))
     return folder.rename(place / "tiny-vista")
 
 
+def fused(p: Arrays, pixels: np.ndarray | None, ids: list[int]) -> np.ndarray:
+    """The vector of a picture, (3, side, side), normalised already, and a text."""
+    places = p["bge_embeddings.position_embeddings.weight"]
+    patches = np.empty((0, WIDTH)) if pixels is None else affine(p, "visual_proj", seen(p, pixels))
+    words = p["bge_embeddings.word_embeddings.weight"]
+    kind = p["bge_embeddings.token_type_embeddings.weight"][0]
+    rows = [words[ids[0]] + places[0] + kind]
+    for patch in patches:  # at 1 … n, and of no kind
+        rows.append(patch + places[len(rows)])
+    for token in ids[1:]:
+        rows.append(words[token] + places[len(rows)] + kind)
+    tokens = norm(p, "bge_embeddings.LayerNorm", np.stack(rows), 1e-12)
+    text = BertModel(BertConfig(vocab_size=len(words), **TEXT)).eval()
+    named = {name.removeprefix("bge_"): values for name, values in p.items() if "bge_" in name}
+    text.load_state_dict({name: torch.from_numpy(values) for name, values in named.items()})
+    with torch.inference_mode():
+        states = text.encoder(torch.from_numpy(tokens[None]).float()).last_hidden_state
+    row = states[0, 0].numpy()
+    return row / np.sqrt(np.sum(row * row))
+
+
+def seen(p: Arrays, pixels: np.ndarray) -> np.ndarray:
+    """States of the patches after the tower's last layer, before its norm."""
+    kernel, bias = (p[f"{TOWER}.patch_embed.proj.{part}"] for part in ("weight", "bias"))
+    rows = [p[f"{TOWER}.cls_token"][0, 0]]
+    for top in range(0, SIDE * PATCH, PATCH):
+        for left in range(0, SIDE * PATCH, PATCH):
+            patch = pixels[:, top : top + PATCH, left : left + PATCH]
+            rows.append(np.einsum("cyx,wcyx->w", patch, kernel) + bias)
+    tokens = np.stack(rows) + p[f"{TOWER}.pos_embed"][0]
+    for number in range(LAYERS):
+        block = f"{BLOCK}.{number}"
+        normed = norm(p, f"{block}.norm1", tokens)
+        query = normed @ p[f"{block}.attn.q_proj.weight"].T + p[f"{block}.attn.q_bias"]
+        key = normed @ p[f"{block}.attn.k_proj.weight"].T
+        value = normed @ p[f"{block}.attn.v_proj.weight"].T + p[f"{block}.attn.v_bias"]
+        found = attend(turned(heads(query)), turned(heads(key)), heads(value))
+        found = norm(p, f"{block}.attn.inner_attn_ln", found)
+        tokens = tokens + affine(p, f"{block}.attn.proj", found)
+        normed = norm(p, f"{block}.norm2", tokens)
+        gate = affine(p, f"{block}.mlp.w1", normed)
+        hidden = gate / (1 + np.exp(-gate)) * affine(p, f"{block}.mlp.w2", normed)
+        hidden = norm(p, f"{block}.mlp.ffn_ln", hidden)
+        tokens = tokens + affine(p, f"{block}.mlp.w3", hidden)
+    return tokens[1:]
+
+
+def turned(heads: np.ndarray) -> np.ndarray:
+    """Rotary positions on a grid stretched to 16 × 16: the first half of a head's
+    components turns by the row, the second by the column, in neighbouring pairs.
+    """
+    turned = heads.copy()
+    half = heads.shape[-1] // 2
+    for token in range(1, heads.shape[1]):
+        row, column = divmod(token - 1, SIDE)
+        for at in range(0, 2 * half, 2):
+            place, pair = (row, at) if at < half else (column, at - half)
+            angle = place / SIDE * 16 / 10_000 ** (pair / half)
+            left, right = heads[:, token, at], heads[:, token, at + 1]
+            turned[:, token, at] = left * np.cos(angle) - right * np.sin(angle)
+            turned[:, token, at + 1] = right * np.cos(angle) + left * np.sin(angle)
+    return turned
+
+
+def heads(rows: np.ndarray) -> np.ndarray:
+    return rows.reshape(len(rows), HEADS, -1).transpose(1, 0, 2)
+
+
+def attend(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    logits = query @ key.transpose(0, 2, 1) / np.sqrt(query.shape[-1])
+    shares = np.exp(logits - logits.max(-1, keepdims=True))
+    found = shares / shares.sum(-1, keepdims=True) @ value
+    return found.transpose(1, 0, 2).reshape(query.shape[1], -1)
+
+
+def affine(p: Arrays, name: str, rows: np.ndarray) -> np.ndarray:
+    return rows @ p[f"{name}.weight"].T + p[f"{name}.bias"]
+
+
+def norm(p: Arrays, name: str, rows: np.ndarray, eps: float = 1e-6) -> np.ndarray:
+    centred = rows - rows.mean(-1, keepdims=True)
+    length = np.sqrt((centred**2).mean(-1, keepdims=True) + eps)
+    return centred / length * p[f"{name}.weight"] + p[f"{name}.bias"]
+
+
 @pytest.fixture
 def image(tmp_path: Path) -> Document:
-    return square(tmp_path, tiny.SIDE * tiny.PATCH)
-
-
-@pytest.fixture
-def by_hand(bge: Path, arrays: tiny.Arrays, image: Document):
-    """(picture or not, text) → vector."""
-
-    def by_hand(pictured: bool, text: str) -> np.ndarray:
-        assert image.image is not None
-        pixels = (np.asarray(image.image.open(), dtype=float) / 255 - MEAN) / STD
-        ids = AutoTokenizer.from_pretrained(bge)([text])["input_ids"][0]
-        return tiny.fused(arrays, pixels.transpose(2, 0, 1) if pictured else None, ids)
-
-    return by_hand
+    return square(tmp_path, SIDE * PATCH)
 
 
 def test_a_vector_is_the_authors_arithmetic_by_hand(
-    converted: Path, image: Document, by_hand
+    converted: Path, bge: Path, arrays: Arrays, image: Document
 ) -> None:
+    def by_hand(pictured: bool, text: str) -> np.ndarray:
+        assert image.image is not None
+        pixels = (np.asarray(image.image.open(), dtype=float) / 255 - vista.MEAN) / vista.STD
+        ids = AutoTokenizer.from_pretrained(bge)([text])["input_ids"][0]
+        return fused(arrays, pixels.transpose(2, 0, 1) if pictured else None, ids)
+
     text = "What color are the hindwings of the moth?"
     query = Query(query_id="q", text=text, image=image.image)
     for part, told in (("both", (True, text)), ("image", (True, "")), ("text", (False, text))):
         encoder = load_encoder({"model": str(converted), "query": part})
         (row,) = encoder.encode_queries([query])
         np.testing.assert_allclose(row, by_hand(*told), atol=2e-5)
-    for part, told in (("image", (True, "")), ("both", (True, image.text))):
+    for part, told in (("image", (True, "")), ("both", (True, str(image.text)))):
         encoder = load_encoder({"model": str(converted), "document": part})
         np.testing.assert_allclose(embed(encoder, [image])[0], by_hand(*told), atol=2e-5)
 
@@ -102,7 +232,7 @@ def test_a_long_text_is_cut_where_positions_end(converted: Path, image: Document
 def test_weights_that_do_not_fit_are_refused(converted: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(converted, tmp_path / "vista"))
     load = partial(load_encoder, str(folder))
-    tiny_retrievers.edit_json(folder / "text" / "config.json", max_position_embeddings=20)
+    tiny.edit_json(folder / "text" / "config.json", max_position_embeddings=20)
     refused(load, "size mismatch", "position_embeddings.weight")
-    tiny_retrievers.edit_json(folder / "config.json", depth=3)
+    tiny.edit_json(folder / "config.json", depth=3)
     refused(load, "'depth'", "image_size")

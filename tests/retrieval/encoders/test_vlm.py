@@ -41,10 +41,10 @@ def last_state(
     return (state / state.norm()).numpy()
 
 
-def agrees(
-    vectors: np.ndarray, made: tuple[Any, Any], prompt: str, positions: str, documents: Any
-) -> None:
+def agrees(vectors: np.ndarray, made: tuple[Any, Any], positions: str, documents: Any) -> None:
+    """Vectors of pictures alone."""
     pictures = [document.image.open() for document in documents]
+    prompt = PROMPTS["document_prompt"]
     expected = [last_state(*made, prompt, positions, picture) for picture in pictures]
     np.testing.assert_allclose(vectors, expected, atol=1e-4)
 
@@ -61,7 +61,7 @@ def test_an_instructed_vector_is_the_last_state_of_the_prompt_whatever_side_is_p
     encoder = load_encoder({"model": str(folder), **PROMPTS, "positions": positions})
     lengths = {encoder.prepare(document)["input_ids"].shape for document in documents}
     assert len(lengths) > 1  # the images need padding
-    agrees(embed(encoder, documents), made, PROMPTS["document_prompt"], positions, documents)
+    agrees(embed(encoder, documents), made, positions, documents)
     expected = [last_state(*made, f"Find: {text}", positions) for text in QUESTIONS]
     np.testing.assert_allclose(encoder.encode_queries(queries()), expected, atol=1e-5)
 
@@ -76,32 +76,29 @@ def test_a_lora_adapter_merged_is_its_base_with_the_adapter_beside(
     base, processor = by_hand(retrievers_made / "qwen2_vl")
     made = (PeftModel.from_pretrained(base, retrievers_made / "lora").eval(), processor)
     vectors = embed(load_encoder(entry(retrievers_made, "lora", positions=positions)), documents)
-    agrees(vectors, made, PROMPTS["document_prompt"], positions, documents)
+    agrees(vectors, made, positions, documents)
     plain = embed(load_encoder(entry(retrievers_made, "qwen2_vl", positions=positions)), documents)
     assert np.diag(vectors @ plain.T).max() < 0.9  # the adapter matters
-
-
-def renamed(folder: Path, *pairs: tuple[str, str]) -> None:
-    def rename(state: dict[str, torch.Tensor]) -> None:
-        for name in list(state):
-            new = name
-            for old, other in pairs:
-                new = new.replace(old, other)
-            state[new] = state.pop(name)
-
-    tiny.edit_weights(folder / "adapter_model.safetensors", rename)
 
 
 def test_an_adapter_with_the_names_of_transformers_4_finds_its_places_and_another_is_refused(
     retrievers_made: Path, copy_retriever: Copy, documents: list[Document]
 ) -> None:
     folder = copy_retriever("lora")
-    layers = ("model.model.language_model.layers", "model.model.layers")
-    renamed(folder, layers, ("model.model.visual", "model.visual"))
     load = partial(load_encoder, entry(folder.parent, "lora"))
+
+    def rename(old: str, new: str) -> None:
+        def change(state: dict[str, torch.Tensor]) -> None:
+            for name in list(state):
+                state[name.replace(old, new)] = state.pop(name)
+
+        tiny.edit_weights(folder / "adapter_model.safetensors", change)
+
+    rename("model.model.language_model.layers", "model.model.layers")
+    rename("model.model.visual", "model.visual")
     expected = embed(load_encoder(entry(retrievers_made, "lora")), documents)
     np.testing.assert_allclose(embed(load(), documents), expected, atol=1e-5)
-    renamed(folder, ("q_proj", "query"))
+    rename("q_proj", "query")
     refused(load, "8 weights are missing or have no place")
     tiny.edit_json(folder / "adapter_config.json", base_model_name_or_path="/models/gone")
     refused(load, "'/models/gone'", "no such folder")

@@ -1,28 +1,39 @@
-"""Local models: what reaches a model is what was asked, and its logits are transformers' own."""
+"""Local models: a model gets what was asked, its logits are transformers' own, and prompts
+that begin alike are read once and answered as if each were read whole.
+"""
 
 from __future__ import annotations
 
 import functools
+import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import tiny_models
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 from processor_inputs import prepared
-from safetensors.torch import load_file
-from tiny_models import FAMILIES, recorded_logits
+from tiny_models import FAMILIES, build, recorded_logits
 from tiny_retrievers import edit_json, edit_weights
 from transformers import LlamaConfig, LlamaForCausalLM, LlavaForConditionalGeneration
 from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import LocalGenerator, load_generator
+from vrag_kit.generation.batching import QueryPrompt, make_batches
+from vrag_kit.generation.local import model as local_model
+from vrag_kit.generation.local.prefix_cache import TokenRow, plan_prefixes
 from vrag_kit.types import Message, Prompt
-from vrag_kit.workspace import Workspace
 
 COLORS = {"r": (250, 10, 10), "g": (10, 250, 10), "b": (10, 10, 250), "w": (250, 250, 250)}
 BUDGETS = {"qwen2_5_vl": 6, "internvl": 8}
@@ -160,12 +171,6 @@ def test_memory_that_runs_out_halves_the_batch(
     assert model.generate(prompts) == wanted
 
 
-def test_a_device_that_is_not_there_is_refused(checkpoint_of: Copy) -> None:
-    if not torch.cuda.is_available():
-        with pytest.raises(VragError, match=r"device 'cuda'.*`device`"):
-            load_generator(str(checkpoint_of("llava")), at=Workspace(device="cuda")).prepare()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_prompt_is_as_long_as_its_forecast(family: str, load: Load, paint: Paint) -> None:
@@ -220,18 +225,11 @@ def test_decoding_is_what_the_checkpoint_says_or_greedy(copied: Copy) -> None:
     assert load_generator(str(folder)).decoding == {**own, "max_new_tokens": 128}
     greedy = {"do_sample": False, "num_beams": 1, "max_new_tokens": 128}
     assert load_generator(str(folder), decoding={"temperature": 0}).decoding == greedy
-    with pytest.raises(VragError, match="'beam'"):
-        load_generator(str(folder), decoding="beam")
 
 
-def weights(change: Callable[[State], object]) -> Callable[[Path], object]:
+def weights(file: str, change: Callable[[State], object]) -> Callable[[Path], object]:
     """Changes the weights of a checkpoint, or of its adapter."""
-
-    def write(folder: Path) -> None:
-        adapter = folder / "vision-lora" / "adapter_model.safetensors"
-        edit_weights(adapter if adapter.is_file() else folder / "model.safetensors", change)
-
-    return write
+    return lambda folder: edit_weights(folder / file, change)
 
 
 def put_nan(state: State) -> None:
@@ -239,19 +237,14 @@ def put_nan(state: State) -> None:
     state[name][3, 2] = float("nan")
 
 
-def drop(state: State, part: str, step: int) -> None:
-    for name in [name for name in state if part in name][::step]:
+def drop(state: State, part: str) -> None:
+    for name in [name for name in state if part in name]:
         del state[name]
 
 
 def edit(file: str, part: str = "", **values: object) -> Callable[[Path], object]:
     """Changes values of a JSON file of a checkpoint, or of a mapping in it."""
     return lambda folder: edit_json(folder / file, part, **values)
-
-
-def pickled(folder: Path) -> None:
-    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
 
 
 def blind(folder: Path) -> None:
@@ -268,7 +261,7 @@ def test_the_fingerprint_covers_what_shapes_an_answer(checkpoint_of: Copy, tmp_p
     pixels = partial(edit, "processor_config.json", "image_processor")
     changes: dict[str, Callable[[Path], object]] = {
         "same": lambda folder: None,
-        "weights": weights(lambda state: next(iter(state.values())).mul_(1.0001)),
+        "weights": weights(WEIGHTS, lambda state: next(iter(state.values())).mul_(1.0001)),
         "pixels": pixels(image_mean=[0.1, 0.2, 0.3]),
         "size": pixels(size={"height": 16, "width": 16}),
         "template": template("another"),
@@ -285,21 +278,31 @@ def test_the_fingerprint_covers_what_shapes_an_answer(checkpoint_of: Copy, tmp_p
     assert len(set(prints.values())) == len(prints), prints
 
 
+WEIGHTS, ADAPTER = "model.safetensors", "vision-lora/adapter_model.safetensors"
 DAMAGES: list[tuple[str, Callable[[Path], object], str]] = [
-    ("llava", weights(put_nan), "embed_tokens.weight' holds values that are NaN"),
+    ("llava", weights(WEIGHTS, put_nan), "embed_tokens.weight' holds values that are NaN"),
+    ("llava", weights(WEIGHTS, partial(drop, part="projector")), "4 weights .*projector"),
+    ("llava", edit("config.json", model_type="oracle"), "cannot be loaded: .*oracle"),
     (
         "llava",
-        weights(partial(drop, part="projector", step=1)),
-        "4 weights .*multi_modal_projector",
+        lambda folder: (folder / WEIGHTS).rename(folder / "pytorch_model.bin"),
+        "cannot be loaded: .*safetensors",
     ),
-    ("llava", edit("config.json", model_type="oracle"), "cannot be loaded: .*oracle"),
-    ("llava", pickled, "cannot be loaded: .*safetensors"),
     ("llava", lambda folder: (folder / TEMPLATE).unlink(), "has no chat template"),
     ("llava", template("{{ nothing.there.at.all }}"), "neither a list of parts nor a string"),
     ("llava", blind, "AutoModelForImageTextToText"),
-    ("phi4_multimodal", weights(partial(drop, part="", step=2)), "weights of its vision adapter"),
-    ("phi4_multimodal", lambda folder: shutil.rmtree(folder / "vision-lora"), "lora.*is missing"),
+    ("phi4_multimodal", weights(ADAPTER, partial(drop, part="o_proj")), "of its vision adapter"),
+    ("phi4_multimodal", lambda folder: (folder / ADAPTER).unlink(), "lora.*is missing"),
 ]
+
+
+def test_a_broken_model_is_missing_in_a_dry_run(copied: Copy, tmp_path: Path) -> None:
+    folder = copied("llava")
+    (folder / "config.json").write_text("{", encoding="utf-8")
+    with dry_run(tmp_path) as recorded:
+        load_generator(str(folder)).prepare()
+    (message,) = recorded.missing
+    assert "config.json: no JSON" in message
 
 
 @pytest.mark.slow
@@ -343,3 +346,152 @@ def test_phi_4_answers_with_its_vision_adapter(load: Load, paint: Paint) -> None
     model.loaded.model.disable_adapters()
     assert not torch.allclose(adapted, next_token(model, prompt), atol=1e-4)
     model.loaded.model.enable_adapters()
+
+
+IMAGE = 9
+
+
+def longest_first(folder: Path, name: str, ks: Sequence[int]) -> list[Prompt]:
+    """A question's prompts with its first k images, some of one size."""
+    images = []
+    for i in range(max(ks)):
+        place = folder / f"{name}-{i}.png"
+        Image.new("RGB", (44 + 8 * (i % 3), 52), (25 * i, 200 - 17 * i, len(name))).save(place)
+        images.append(ImageFile(place))
+    return [worded("several_images", f"Which {name}?", images[:k]) for k in ks]
+
+
+def opened(folder: Path, **options: Any) -> LocalGenerator:
+    decoding = {"temperature": 0, "max_new_tokens": 1}
+    return load_generator({"model": str(folder), **options}, decoding=decoding)
+
+
+def logits(model: LocalGenerator, prompts: list[Prompt]) -> list[torch.Tensor]:
+    """Logits (rows × words) behind the last token, of each time that some are computed."""
+    with recorded_logits(model.loaded.model) as passes:
+        model.generate(prompts)
+    return passes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "gemma3", "mllama", "phi4_multimodal"])
+def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
+    family: str, checkpoint_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    model = opened(checkpoint_of(family))
+    model.prepare()
+    assert model.shares_prefixes
+    model.loaded.model.double()  # so that rounding cannot be taken for a difference, or the reverse
+    ks = (2, 1) if family == "phi4_multimodal" else (7, 5, 3)  # its images are large
+    prompts = [*longest_first(tmp_path, "bill", ks), *longest_first(tmp_path, "wing", ks)]
+    together = next(each for each in logits(model, prompts) if len(each) == len(prompts))
+    model.loaded.shares_prefixes = False
+    (apart,) = logits(model, prompts)
+    assert apart.std(dim=0).max() > 1e-3  # the prompts do differ
+    torch.testing.assert_close(together, apart, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_short_prompt_is_answered_as_if_alone_beside_one_of_far_positions(tmp_path: Path) -> None:
+    """Phi-4 tells all positions of a batch otherwise where one prompt is long."""
+    folder = build("phi4_multimodal", tmp_path / "phi4")
+    near = {"original_max_position_embeddings": 1_000}
+    factors = {"short_factor": [1.0] * 8, "long_factor": [16.0] * 8}
+    edit_json(folder / "config.json", "rope_parameters", rope_type="longrope", **near, **factors)
+    edit_json(folder / "config.json", **near)
+    model, (long, short) = opened(folder), longest_first(tmp_path, "bill", (2, 1))
+    (alone,) = logits(model, [short])
+    beside, far = logits(model, [long, short])  # apart, the short one first
+    torch.testing.assert_close(beside, alone)
+    assert not torch.allclose(far, alone, atol=1e-3)
+    model.processor.short_context = 1 << 30
+    *_, together = logits(model, [long, short])  # read together, or nested
+    assert not torch.allclose(together[1:], alone, atol=1e-3)
+
+
+def test_a_model_may_share_no_prefixes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = build("llava", tmp_path / "llava")
+    token = json.loads((folder / "config.json").read_text(encoding="utf-8"))["image_token_index"]
+    edit_json(folder / "config.json", image_token_index=token - 1)  # it stands for no image
+    model = opened(folder)
+    model.prepare()
+    assert not model.shares_prefixes
+    assert "prompts share no prefix, because" in capsys.readouterr().out
+
+
+def test_another_prompts_beginning_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model of 32 layers in bfloat16, whose rounding is that of a real one."""
+    monkeypatch.setitem(tiny_models._TEXT, "num_hidden_layers", 32)
+    model = opened(build("llava", tmp_path / "deep"), dtype="bfloat16")
+    fork = local_model.fork_kv_cache
+
+    def of_the_next_prompt(*asked: Any) -> Any:
+        inputs = fork(*asked)
+        for layer in inputs["past_key_values"].layers:
+            layer.values = layer.values.roll(1, dims=0)
+        return inputs
+
+    monkeypatch.setattr(local_model, "fork_kv_cache", of_the_next_prompt)
+    model.prepare()
+    assert not model.shares_prefixes
+
+
+@st.composite
+def token_rows(draw: st.DrawFn) -> TokenRow:
+    """A prompt of a few words, pictures of one or two tokens, and an end."""
+    question = draw(st.integers(10, 11))
+    pictures, ids = draw(st.lists(st.sampled_from("abc"), max_size=5)), [question, question + 1]
+    for name in pictures:
+        ids += [IMAGE] * (1 + (name == "b"))
+    return TokenRow((*ids, *[100] * draw(st.integers(1, 4))), tuple(pictures))
+
+
+@given(st.lists(token_rows(), max_size=8))
+def test_what_is_shared_is_the_same_tokens_of_the_same_pictures(rows: list[TokenRow]) -> None:
+    plan = plan_prefixes(rows, IMAGE)
+    assert sorted([*plan.rows, *plan.apart]) == list(range(len(rows)))
+    for longest, *others in plan.chains:
+        assert others
+        for number in (longest, *others):
+            row = rows[number]
+            kept = len(row.ids) - plan.tail
+            assert kept >= 1
+            assert row.ids[:kept] == rows[longest].ids[:kept]
+            assert row.images == rows[longest].images[: len(row.images)]
+            assert IMAGE not in row.ids[kept:]
+
+
+def prompts_of(owners: int) -> dict[str, QueryPrompt]:
+    """For each owner zero-shot and two curves of k = 1 to 4 with other first pictures."""
+    prompts = {}
+    for owner in range(owners):
+        pictures = [ImageFile(Path(f"{owner}-{i}.png")) for i in range(5)]
+        prompts[f"{owner} none 0"] = QueryPrompt(str(owner), worded("no_image", "What?"))
+        for draw in (0, 1):
+            for k in (1, 2, 3, 4):
+                prompt = worded("several_images", "What?", pictures[draw : draw + k])
+                prompts[f"{owner} {draw} {k}"] = QueryPrompt(str(owner), prompt)
+    return prompts
+
+
+@given(st.integers(1, 20), st.integers(1, 12), st.booleans(), st.booleans())
+def test_every_prompt_is_in_one_batch_of_at_most_the_size(
+    owners: int, size: int, batched: bool, shares_prefixes: bool
+) -> None:
+    model = SimpleNamespace(batched=batched, shares_prefixes=shares_prefixes)
+    batches = list(make_batches(prompts_of(owners), size, model))
+    assert sorted(chain.from_iterable(batches)) == sorted(prompts_of(owners))
+    assert all(0 < len(batch) <= size for batch in batches)
+
+
+def test_nested_prompts_share_a_batch_and_a_server_is_asked_about_the_longest_first() -> None:
+    sharing = SimpleNamespace(batched=True, shares_prefixes=True)
+    batches = list(make_batches(prompts_of(3), 9, sharing))
+    for curve in ("0 0", "0 1", "1 0", "1 1", "2 0", "2 1"):
+        nested = {f"{curve} {k}" for k in (1, 2, 3, 4)}
+        assert any(nested <= set(batch) for batch in batches)
+    server = SimpleNamespace(batched=False, shares_prefixes=False)
+    served = make_batches(prompts_of(2), 1, server)
+    assert "".join(key.split()[-1] for (key,) in served) == "444433332222111100"

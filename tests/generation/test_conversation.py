@@ -1,5 +1,5 @@
-"""Conversations: whose answers a turn is told, in which order turns are asked, where a
-conversation ends, and how much of an answer counts.
+"""Conversations: whose answers a turn is told, in which order turns are asked, where a conversation
+ends, and how much of an answer counts; and long answers joined from replies to short questions.
 """
 
 from __future__ import annotations
@@ -18,25 +18,33 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations
+from vrag_kit.generation.prompts import PARSERS, parse_long, parse_short
+from vrag_kit.judging import is_abstention
 from vrag_kit.papers.crag_mm.conversations import early_stopping
 from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
 from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS
-from vrag_kit.types import Benchmark, Context
+from vrag_kit.synthetic.mrag_suite.prompts import LongQuestions, questions_in_parts
+from vrag_kit.types import Benchmark, Context, Query
 from vrag_kit.workspace import Workspace
 
 PAPER = PROMPT_SETS["paper"]
 OWN = ConversationConfig(prompts=PAPER)
+SHORT, LONG = (replace(PAPER, read=PARSERS[name]) for name in ("short", "long"))
 Ask = Callable[..., pd.DataFrame]
 
 
 @pytest.fixture
-def ask(server: StrangeServer, at: Workspace) -> Callable[..., pd.DataFrame]:
+def model(server: StrangeServer) -> dict[str, object]:
+    return {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
+
+
+@pytest.fixture
+def ask(model: dict[str, object], at: Workspace) -> Ask:
     """Asks the served model the questions."""
 
     def ask(
         benchmark: Benchmark, how: ConversationConfig = OWN, contexts: Sequence[Context] = ()
     ) -> pd.DataFrame:
-        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
         contexts = contexts or contexts_of(benchmark)
         return ask_conversations([model], benchmark, contexts, at, conversation=how)
 
@@ -104,11 +112,6 @@ def test_turns_are_asked_in_order(server: StrangeServer, ask: Ask, tmp_path: Pat
     assert len(bodies(server)) == 9
 
 
-def early(talks: Benchmark) -> ConversationConfig:
-    judge = load_truthfulness_judge("truth_rule")
-    return ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
-
-
 def test_an_early_stop_saves_calls(server: StrangeServer, ask: Ask, tmp_path: Path) -> None:
     plan = {"a": "RWWRR", "c": "MRMR", "d": "WWRR", "f": "RRMW"}  # right, wrong, missing
     talks = make_conversations(tmp_path, {talk: len(turns) for talk, turns in plan.items()})
@@ -117,7 +120,8 @@ def test_an_early_stop_saves_calls(server: StrangeServer, ask: Ask, tmp_path: Pa
         for turn, letter in enumerate(turns):
             reply = wrong.get(letter, f"say It is {talk}{turn}.")
             server.plans = {f"Query: {question(talk, turn)}": [reply], **server.plans}
-    table = ask(talks, early(talks))
+    stop = early_stopping(load_truthfulness_judge("truth_rule"), talks)
+    table = ask(talks, ConversationConfig(prompts=PAPER, stop=stop))
     stopped = table[table["status"] == "early_stopped"]
     # a stops at its third turn and d at its second; f at its last
     assert stopped["query_id"].tolist() == ["a-3", "a-4", "d-2", "d-3"]
@@ -128,13 +132,12 @@ def test_an_early_stop_saves_calls(server: StrangeServer, ask: Ask, tmp_path: Pa
 
 @pytest.mark.slow
 def test_an_unparsed_verdict_stops_nothing_and_an_empty_answer_is_not_right(
-    server: StrangeServer, ask: Ask, tmp_path: Path, at: Workspace
+    server: StrangeServer, ask: Ask, model: dict[str, object], tmp_path: Path, at: Workspace
 ) -> None:
     talks = make_conversations(tmp_path, {"a": 3, "b": 4})
     said(server, ("b", 0, "empty"), ("b", 1, "empty"))
     server.plans["Ground Truth"] = ["say Both CORRECT and WRONG, I think."]
-    judge = {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}
-    stop = early_stopping(load_truthfulness_judge(judge, at), talks)
+    stop = early_stopping(load_truthfulness_judge(model, at), talks)
     table = ask(talks, ConversationConfig(prompts=PAPER, stop=stop))
     assert table["status"].tolist() == [*("ok",) * 3, *("empty",) * 2, *("early_stopped",) * 2]
 
@@ -194,3 +197,110 @@ def test_a_failed_turn_ends_its_conversation(
     assert table["status"].tolist() == ["ok", "refused", "skipped", "ok", "empty", "ok"]
     assert table["answer"].isna().tolist() == [False, True, True, False, False, False]
     assert "User: turn 1 of b?\nAssistant: \nQuery: turn 2 of b?" in bodies(server)[-1]
+
+
+def test_both_answers_come_from_one_call(server: StrangeServer, ask: Ask, tmp_path: Path) -> None:
+    benchmark = make_conversations(tmp_path, {}, alone=["a", "b", "c"])
+    server.plans = {
+        "turn 0 of a?": ["say Short answer: red\nLong answer: It is red."],
+        "turn 0 of b?": ["say It is blue."],
+        "turn 0 of c?": ["say Short answer:\nLong answer: I cannot see it."],
+    }
+    short, long = (ask(benchmark, ConversationConfig(prompts=each)) for each in (SHORT, LONG))
+    assert short["status"].tolist() == ["ok", "unreadable", "empty"]
+    assert short["answer"].dropna().tolist() == ["red", ""]
+    assert short["detail"][1] == "no line begins with “Short answer:”"
+    assert long["status"].tolist() == ["ok", "unreadable", "ok"]
+    assert long["answer"].dropna().tolist() == ["It is red.", "I cannot see it."]
+    assert long["answer_id"].tolist() == short["answer_id"].tolist()
+    assert server.calls("turn 0") == 3
+
+
+class World:
+    """Asks for color, size and place, and makes a sentence of any reply but of an abstention."""
+
+    @property
+    def language(self) -> World:
+        return self
+
+    def sub_questions(self, query: Query) -> list[str]:
+        name = query.text.split()[-1]
+        return [f"Which color has {name}", f"Which size has {name}", f"Where is {name}"]
+
+    def claims(self, question: str, reply: str) -> tuple[str, ...]:
+        return () if is_abstention(reply) or not reply else (f"{question[:-3]}: {reply}.",)
+
+
+def in_parts(benchmark: Benchmark) -> LongQuestions:
+    return questions_in_parts(World(), benchmark, contexts_of(benchmark), PAPER)
+
+
+def test_a_long_answer_joins_short_ones(
+    server: StrangeServer, model: dict[str, object], tmp_path: Path, at: Workspace
+) -> None:
+    server.plans = {
+        "Which color has a?": ["say red"],
+        "Which size has a?": ["say I don't know."],
+        "Where is a?": ["say here"],
+        "has b?": ["say I don't know."],
+        "Where is b?": ["empty"],
+        "color has c?": ["refusal"],
+        "color has d?": ["truncated"],
+        "d?": ["say big"],
+        "e?": ["empty"],
+        "c?": ["say x"],
+    }
+    asked = in_parts(make_conversations(tmp_path, {}, alone=[*"abcde"]))
+    assert [each.query_id for each in asked.contexts[:3]] == ["a-0~1", "a-0~2", "a-0~3"]
+    long = asked.ask([model], at)
+    assert long["query_id"].tolist() == ["a-0", "b-0", "c-0", "d-0", "e-0"]
+    assert long["status"].tolist() == ["ok", "ok", "refused", "truncated", "empty"]
+    said = long["answer"].tolist()
+    assert said[:2] == ["Which color has: red. Where is: here.", "I don't know."]
+    assert pd.isna(said[2])
+    assert said[3].endswith("Which size has: big. Where is: big.")
+    assert said[4] == ""
+    assert long["group"].tolist() == [*"abcde"]
+    assert long["parts"].map(len).eq(3).all()
+    assert long["answer_id"].is_unique
+
+
+@pytest.mark.parametrize(
+    ("raw", "short", "long"),
+    [
+        ("**Short answer:** red\n\n**Long answer:** It is red.", "red", "It is red."),
+        ("SHORT ANSWER:\nred\nlong answer:\nIt is.\nRed.\n", "red", "It is.\nRed."),
+        ("Short answer: \nLong answer: It is red.", "", "It is red."),
+        ("I look.\nShort answer: a: b\nLong answer: c.", "a: b", "c."),
+    ],
+)
+def test_labels_are_read_in_any_case_and_in_bold(raw: str, short: str, long: str) -> None:
+    assert (parse_short(raw)["answer"], parse_long(raw)["answer"]) == (short, long)
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        ("red", "Short answer:"),
+        ("Short answer: red", "Long answer:"),
+        ("My short answer: red\nLong answer: x", "Short answer:"),
+        ("Long answer: x\nShort answer: red", "before"),
+        ("Short answer: a\nShort answer: b\nLong answer: x", "2 lines"),
+        ("Short answer: red\nor blue\nLong answer: x", "longer"),
+    ],
+)
+def test_no_other_form_is_read(raw: str, why: str) -> None:
+    assert parse_short(raw) == parse_long(raw)
+    assert why in str(parse_short(raw)["unreadable"])
+
+
+def test_parts_are_asked_about_the_same_documents(tmp_path: Path) -> None:
+    benchmark = make_conversations(tmp_path, {"a": 2})
+    pools = {"a-0": ("x",), "a-1": ("y",)}
+    labelled = replace(benchmark, qrels={"a-0": {"x": 1}}, pools=pools)
+    questions = in_parts(labelled).questions
+    assert questions.relevant("a-0~2") == ("x",)
+    assert questions.candidates("a-1~3") == ("y",)
+    assert questions.queries["a-0~1"].conversation_id is None
+    assert questions.queries["a-0~1"].image == benchmark.queries["a-0"].image
+    assert questions.fingerprint != labelled.fingerprint
