@@ -31,14 +31,17 @@ class FaultError(Exception):
     """Why a fault cannot be planted, or is not caught."""
 
 
-def planted(source: str, patch: str) -> str:
+def planted(file: str, source: str, patch: str) -> str:
     """The source with a fault; raises `FaultError` where the patch does not fit."""
     lines = patch.split("\n")
     before = "\n" + "".join(f"{line[1:]}\n" for line in lines if line[:1] != "+")
     after = "\n" + "".join(f"{line[1:]}\n" for line in lines if line[:1] != "-")
     if (found := f"\n{source}".count(before)) != 1:
-        raise FaultError(f"the patch fits {found} places; expected 1")
-    return f"\n{source}".replace(before, after)[1:]
+        raise FaultError(f"the patch fits {found} places of {file}; expected 1")
+    result = f"\n{source}".replace(before, after)[1:]
+    if file.endswith(".py"):
+        compile(result, file, "exec")
+    return result
 
 
 def failing(copy: Path, tests: Sequence[str], *options: str) -> list[str]:
@@ -64,7 +67,7 @@ def catch(copy: Path, file: str, patch: str, *places: Sequence[str]) -> str:
     """
     sound = (copy / file).read_text(encoding="utf-8")
     try:
-        (copy / file).write_text(planted(sound, patch), encoding="utf-8")
+        (copy / file).write_text(planted(file, sound, patch), encoding="utf-8")
         for tests in places:
             if found := failing(copy, tests, "-x"):
                 return found[0]
@@ -78,6 +81,7 @@ def main(numbers: Sequence[str]) -> int:
     parts = re.split(r"^### ", (ROOT / "tests/faults.md").read_text(encoding="utf-8"), flags=re.M)
     wanted = [part for part in parts[1:] if not numbers or part.partition(".")[0] in numbers]
     caught: dict[str, str] = {}
+    bad = 0
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
         subprocess.run(["git", "clone", "-q", ROOT, folder], check=True)
         for part in wanted:
@@ -89,15 +93,16 @@ def main(numbers: Sequence[str]) -> int:
                 told = "" if test == known else f", the list says {known}"
                 words += f": caught by {test}{told}"
                 caught[test] = number
-            except FaultError as error:
+            except (FaultError, SyntaxError) as error:
+                bad += 1
                 words += f": FAULT STANDS: {error}"
             print(f"{number}. {words} ({time.monotonic() - began:.0f} s)", flush=True)
         alone = failing(Path(folder), list(caught)) if caught else []
     for test in alone:
         print(f"{caught[test]}. not caught: {test} fails without the fault, too")
-    good = len(caught) - len(alone)
-    print(f"{good} of {len(wanted)} faults are caught")
-    return int(good < len(wanted))
+    bad += len(alone)
+    print(f"{len(wanted) - bad} of {len(wanted)} faults are caught")
+    return int(bad > 0)
 
 
 if __name__ == "__main__":
