@@ -129,8 +129,7 @@ def test_beside_a_gain_stands_the_differential_bias_that_cancels_it() -> None:
 
 def test_a_gain_is_that_of_compare_on_the_questions_that_both_arms_answered() -> None:
     easy, species = [1.0] * 12 + [0.0] * 12, "abcdefghijkl" * 2
-    clue = arm([*easy[:12], *[float("nan")] * 9, 0.0, 0.0, 0.0], species, "gt_clue")
-    clue["status"] = clue["status"].mask(clue["score"].isna(), "timeout")  # the hard ones
+    clue = arm([*easy[:12], *[math.nan] * 9, 0.0, 0.0, 0.0], species, "gt_clue")
     judged = pd.concat([arm(easy, species), clue], ignore_index=True)
     right = judged["score"].map({1.0: "true", 0.0: "false"})
     pairs = judged.assign(human_label=right)[judged["score"].notna()]
