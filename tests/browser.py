@@ -42,22 +42,8 @@ HARMLESS = ("favicon", "ResizeObserver loop")  # in the console of any JupyterLa
 NOTEBOOK = "window.jupyterapp?.shell.currentWidget"
 IDLE = f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'"
 STARTED = "() => window.jupyterapp?.started.then(() => jupyterapp.restored).then(() => true)"
-COMMAND = """([name, arguments]) => {
-    window.done = null;
-    window.jupyterapp.commands.execute(name, arguments).then(
-        () => { window.done = 'well'; },
-        error => { window.done = String(error); },
-    );
-}"""
-FOLDERS = {
-    "JUPYTER_CONFIG_DIR": "config",
-    "JUPYTER_DATA_DIR": "data",
-    "JUPYTER_RUNTIME_DIR": "runtime",
-    "IPYTHONDIR": "ipython",
-    "JUPYTERLAB_SETTINGS_DIR": "settings",
-    "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
-}
-NEWS = "@jupyterlab/apputils-extension/notification.jupyterlab-settings"
+COMMAND = "([name, given]) => jupyterapp.commands.execute(name, given).then(() => 'well', String)"
+NEWS = ".jupyter/lab/user-settings/@jupyterlab/apputils-extension/notification.jupyterlab-settings"
 
 
 def missing() -> str:
@@ -101,16 +87,15 @@ def serve(root: Path, home: Path) -> Iterator[Server]:
         "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
         "LabApp.expose_app_in_browser": True,
     }
-    (home / "settings" / NEWS).parent.mkdir(parents=True)
-    (home / "settings" / NEWS).write_text('{"fetchNews": "false"}', encoding="utf-8")
+    (home / NEWS).parent.mkdir(parents=True)
+    (home / NEWS).write_text('{"fetchNews": "false"}', encoding="utf-8")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
-    folders = {name: str(home / folder) for name, folder in FOLDERS.items()}
     arguments = [f"--{name}={value}" for name, value in options.items()]
     server = Server(root, f"http://127.0.0.1:{port}", home / "server.log")
     with server.log.open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", *arguments],
-            **{"cwd": root, "stdout": log, "stderr": log, "env": {**kept, **folders}},
+            **{"cwd": root, "stdout": log, "stderr": log, "env": {**kept, "HOME": str(home)}},
         )
     try:
         _wait(server, process)
@@ -184,8 +169,7 @@ class Lab:
 
     def command(self, name: str, **arguments: object) -> None:
         """Let JupyterLab do one of its commands, and wait until it is done."""
-        self.page.evaluate(COMMAND, [name, arguments])
-        result = self.page.wait_for_function("() => window.done").json_value()
+        result = self.page.evaluate(COMMAND, [name, arguments])
         assert result == "well", f"{name}: {result}"
 
     def until(self, condition: Callable[[], bool], what: str) -> None:

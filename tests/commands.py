@@ -19,11 +19,12 @@ from vrag_kit.runner.cli import app
 P = "params/guide/p.yaml"
 
 
-def said(*arguments: str) -> tuple[int, str]:
+def said(*arguments: object) -> tuple[int, str]:
     """(exit status, what is printed) of the command in this process."""
-    done = CliRunner().invoke(app, arguments)
+    done = CliRunner().invoke(app, [*map(str, arguments)])
     if isinstance(done.exception, VragError):  # `main` prints it
         return 2, f"{done.output}{done.exception}"
+    assert isinstance(done.exception, SystemExit | None), done.exception
     return done.exit_code, done.output
 
 

@@ -9,7 +9,7 @@ import math
 import pandas as pd
 import pytest
 from factories import benchmark
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -18,7 +18,6 @@ from vrag_kit.analysis.abstention import d_prime
 from vrag_kit.errors import VragError
 
 
-@settings(deadline=None)
 @given(st.integers(1, 300), st.integers(1, 300), st.floats(0, 1), st.floats(0, 1))
 def test_d_prime_is_that_of_scipys_normal(
     signals: int, noises: int, hit: float, alarm: float
@@ -77,21 +76,13 @@ def test_whether_a_context_can_answer_is_read_from_the_labels() -> None:
         abstention_detection(unlabelled, by=["model"])
 
 
-def test_one_answer_a_prompt_gives_the_operating_point() -> None:
-    # two of four decline, of the other two one is right
-    rows = [("a", True, 1.0, 0.0), ("b", True, 1.0, 0.0), ("c", True, 0.0, 1.0)]
-    rows += [("d", True, 0.0, 0.0), ("e", True, math.nan, math.nan)]
-    (point,) = risk_coverage(judged(rows), by=["model"]).to_dict("records")
-    assert (point["threshold"], point["coverage"], point["value"]) == (0.0, 0.5, 0.5)
-    assert (point["n"], point["n_failed"]) == (2, 1)
-
-
 def test_samples_give_a_curve_from_the_surest_prompts_on() -> None:
     # declined of 4 samples: a none (all right), b one (2 of 3 right), c all
     rows = [("a", True, 0.0, 1.0)] * 4
     rows += [("b", True, 1.0, 0.0), *[("b", True, 0.0, 1.0)] * 2, ("b", True, 0.0, 0.0)]
-    rows += [("c", True, 1.0, 0.0)] * 4
+    rows += [("c", True, 1.0, 0.0)] * 4 + [("d", True, math.nan, math.nan)]
     curve = risk_coverage(judged(rows), by=["model"])
     assert curve["threshold"].tolist() == [0.0, 0.25]
+    assert curve[["n", "n_failed"]].to_numpy().tolist() == [[1, 1], [2, 1]]
     assert curve["coverage"].tolist() == pytest.approx([1 / 3, 2 / 3])
     assert curve["value"].tolist() == pytest.approx([1.0, (1 + 2 / 3) / 2])

@@ -1,4 +1,4 @@
-"""Agreement with people against the paper's Table 9, scikit-learn and statsmodels; the
+"""Agreement with people against the paper's Table 9, scikit-learn, SciPy and statsmodels; the
 correction against hand calculations and simulations.
 """
 
@@ -10,6 +10,7 @@ import factories
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 from statsmodels.stats.inter_rater import cohens_kappa
 
@@ -21,6 +22,7 @@ from vrag_kit.analysis import (
     paired_differences,
     per_query,
 )
+from vrag_kit.analysis.agreement import association
 from vrag_kit.errors import VragError
 from vrag_kit.judging.human_labels import LABEL_SCORES
 from vrag_kit.papers import published
@@ -28,14 +30,6 @@ from vrag_kit.papers.visual_rag.judge import READINGS, expand_confusion
 
 PAPER = expand_confusion(published("visual_rag", table=9))
 TABLE_9 = agreement(PAPER, READINGS).set_index(["label_mapping", "metric"])
-
-
-def answers(*rows: tuple[str, str, str]) -> pd.DataFrame:
-    """(human, judge, group) as labelled answers."""
-    return pd.DataFrame(
-        [(human, judge, LABEL_SCORES[judge], group) for human, judge, group in rows],
-        columns=["human_label", "judge_label", "score", "group"],
-    )
 
 
 def test_kappa_and_its_interval_agree_with_statsmodels() -> None:
@@ -135,8 +129,7 @@ def test_beside_a_gain_stands_the_differential_bias_that_cancels_it() -> None:
 
 def test_a_gain_is_that_of_compare_on_the_questions_that_both_arms_answered() -> None:
     easy, species = [1.0] * 12 + [0.0] * 12, "abcdefghijkl" * 2
-    clue = arm([*easy[:12], *[float("nan")] * 9, 0.0, 0.0, 0.0], species, "gt_clue")
-    clue["status"] = clue["status"].mask(clue["score"].isna(), "timeout")  # the hard ones
+    clue = arm([*easy[:12], *[math.nan] * 9, 0.0, 0.0, 0.0], species, "gt_clue")
     judged = pd.concat([arm(easy, species), clue], ignore_index=True)
     right = judged["score"].map({1.0: "true", 0.0: "false"})
     pairs = judged.assign(human_label=right)[judged["score"].notna()]
@@ -169,13 +162,38 @@ def test_measures_are_those_of_scikit_learn() -> None:
     readings = {"strict": READINGS["strict"], "false": READINGS["partial is false"]}
     rng = np.random.default_rng(1)
     human, judge = rng.choice(list(LABEL_SCORES), (2, 60))
-    rows = [(h, j, f"s{n // 3}") for n, (h, j) in enumerate(zip(human, judge, strict=True))]
-    table = agreement(answers(*rows), readings).set_index(["label_mapping", "metric"])["value"]
+    groups, scores = np.arange(60) // 3, [LABEL_SCORES[each] for each in judge]
+    pairs = pd.DataFrame({"human_label": human, "judge_label": judge, "score": scores})
+    found = agreement(pairs.assign(group=groups), readings)
+    table = found.set_index(["label_mapping", "metric"])["value"]
     assert table["strict", "accuracy"] == pytest.approx(accuracy_score(human, judge))
     assert table["strict", "macro_f1"] == pytest.approx(f1_score(human, judge, average="macro"))
-    order = [list(map(list(LABEL_SCORES).index, each)) for each in (human, judge)]
-    expected = cohen_kappa_score(*order, weights="linear")
-    assert table["strict", "kappa"] == pytest.approx(expected)
     binary = ["false" if each == "partial" else each for each in (*human, *judge)]
-    found = f1_score(binary[:60], binary[60:], average="macro")
-    assert table["false", "macro_f1"] == pytest.approx(found)
+    expected = f1_score(binary[:60], binary[60:], average="macro")
+    assert table["false", "macro_f1"] == pytest.approx(expected)
+
+
+def test_measures_agree_with_scipy_and_scikit_learn_over_the_pairs_that_have_both() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 5, 40) / 4  # with many ties
+    y = np.round(np.clip(x + rng.normal(0, 0.4, 40), 0, 1) * 2) / 2
+    gaps, groups = np.where(np.arange(40) % 10 == 0, np.nan, x), [f"s{n // 5}" for n in range(40)]
+    known = np.isfinite(gaps)
+    expected = {
+        "spearman": stats.spearmanr(x[known], y[known]).statistic,
+        "kendall": stats.kendalltau(x[known], y[known]).statistic,
+        "kappa": cohen_kappa_score((4 * x[known]).astype(int), (4 * y[known]).astype(int)),
+    }
+    for measure, value in expected.items():
+        found = association(gaps, y, groups, measure=measure)
+        assert found.value == pytest.approx(value)
+        assert found.ci_low < found.value < found.ci_high
+        assert (found.n, found.n_failed) == (36, 4)
+
+
+def test_what_does_not_vary_has_no_correlation_and_what_does_not_differ_no_interval() -> None:
+    constant = association([1, 1, 1], [0, 1, 0], list("abc"), measure="spearman")
+    assert math.isnan(constant.value)
+    perfect = association([0, 1, 0, 1], [0, 1, 0, 1], list("abcd"), measure="kappa")
+    assert perfect.value == 1
+    assert math.isnan(perfect.ci_low)

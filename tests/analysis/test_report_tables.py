@@ -1,4 +1,4 @@
-"""Numbers with intervals read as what they are."""
+"""Numbers with intervals read as what they are, and a finding says what its interval carries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import differences_table
-from vrag_kit.analysis.report_tables import format_ci, format_ci_bound, format_p
+from vrag_kit.analysis.report_tables import finding, format_ci, format_ci_bound, format_p
+from vrag_kit.synthetic import synthetic_mark
 
 
 @pytest.mark.parametrize(
@@ -62,3 +63,33 @@ def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks() -> 
 def test_p_has_two_digits_or_as_many_as_distinguish_it_from_the_level() -> None:
     words = [format_p(p) for p in (1.0, 0.125, 0.381, 0.0001, 0.00009, 0.0499, 0.0500001, 0.05)]
     assert words == ["1", "0.13", "0.38", "0.0001", "< 0.0001", "0.0499", "0.0500001", "0.05"]
+
+
+ROW = {"value": 6.0, "ci_low": 0.2, "ci_high": 12.0, "p_holm": 0.01, "unit": "percent"}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ({}, "top-k is higher than zero-shot by 6.0 points [0.2, 12.0]"),
+        (
+            {"value": -17.2, "ci_low": -33.5, "ci_high": -0.02, "p_holm": 0.2},
+            "top-k is lower than zero-shot by 17.2 points [0.02, 33.5], but not after correction",
+        ),
+        (
+            {"value": 3.5, "ci_low": -2.0, "ci_high": 9.1},
+            "no difference shown between top-k and zero-shot (95 % interval −2.0 to +9.1)",
+        ),
+        ({"ci_low": math.nan}, "the difference of top-k to zero-shot has no interval"),
+        ({"value": math.nan, "ci_low": math.nan}, "top-k and zero-shot have no scores to compare"),
+    ],
+)
+def test_a_finding_says_size_and_correction(numbers: dict[str, float], said: str) -> None:
+    assert finding({**ROW, **numbers}, "top-k", "zero-shot") == said
+
+
+def test_figures_of_synthetic_data_are_marked() -> None:
+    shipped = "vrag_kit/synthetic/weights/field-guide-clip-64"
+    models = ["Qwen/Qwen2.5-VL-7B-Instruct", {"model": "field-guide-vlm-many"}]
+    for about in ("field-guide-small", models, shipped):
+        assert synthetic_mark(about) == "synthetic data"

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.power import tt_solve_power
@@ -74,33 +74,18 @@ def test_a_difference_of_most_questions_is_found_and_holm_counts_every_row_shown
     assert shown["mde"].isna().all()  # ten changed questions are no surprise among thirty rows
 
 
-@pytest.mark.parametrize(
-    ("sides", "chosen", "words"),
-    [
-        (({"k": 0}, {"k": 5}), {}, r"k is 0 in A and 5 in B. Name .* --b k=5"),
-        (({}, {"benchmark": "other"}), {}, "benchmark is toy in A and other in B"),
-        (
-            ({"setting": "zero_shot", "k": 0}, {"setting": "gold", "k": 3}),
-            {"choose_a": {"setting": "zero_shot"}, "choose_b": {"setting": "gold"}},
-            r"k is 0 in A and 3 in B.*--a k=0 --b k=3",
-        ),
-        (({"query_id": "q0"}, {"query_id": "q0"}), {}, "A has two answers to one query_id"),
-    ],
-)
-def test_sides_that_differ_otherwise_than_chosen_are_refused_with_what_to_type(
-    sides: tuple[dict[str, object], dict[str, object]],
-    chosen: dict[str, dict[str, object]],
-    words: str,
-) -> None:
-    a, b = (noisy(0).assign(**columns) for columns in sides)
-    with pytest.raises(VragError, match=words):
-        paired_answers(a, b, **chosen)
-
-
-def test_sides_are_named_by_all_that_was_chosen() -> None:
+def test_sides_that_differ_otherwise_than_chosen_are_refused_with_what_to_type() -> None:
     a, b = noisy(0).assign(setting="zero_shot", k=0), noisy(1).assign(setting="gold", k=3)
-    named = {"choose_a": {"setting": "zero_shot", "k": 0}, "choose_b": {"setting": "gold"}}
-    pairs = paired_answers(a, b, **named)
+    chosen = {"choose_a": {"setting": "zero_shot"}, "choose_b": {"setting": "gold"}}
+    for sides, choice, words in (
+        ((a, a.assign(k=5)), {}, r"k is 0 in A and 5 in B. Name .* --b k=5"),
+        ((a, b), chosen, r"k is 0 in A and 3 in B.*--a k=0 --b k=3"),
+        ((a.assign(query_id="q0"),) * 2, {}, "A has two answers to one query_id"),
+    ):
+        with pytest.raises(VragError, match=words):
+            paired_answers(*sides, **choice)
+    chosen["choose_a"]["k"] = 0
+    pairs = paired_answers(a, b, **chosen)
     assert set(pairs["a"] + " / " + pairs["b"]) == {"zero-shot (no image), k = 0 / gold, k = 3"}
 
 
@@ -121,7 +106,6 @@ def test_scores_of_different_judges_are_no_difference_of_answers() -> None:
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 20))
-@settings(deadline=None)
 def test_of_0_and_1_it_is_mcnemars_exact_test(gained: int, lost: int, same: int) -> None:
     values = np.repeat([1.0, -1.0, 0.0], [gained, lost, same + 1])
     expected = mcnemar([[same, lost], [gained, 1]], exact=True).pvalue
@@ -132,7 +116,6 @@ def test_of_0_and_1_it_is_mcnemars_exact_test(gained: int, lost: int, same: int)
     st.lists(st.sampled_from([0.0, 0.25, -0.25, 0.5, 1 / 3, -1.0]), min_size=1, max_size=9),
     st.lists(st.integers(0, 5), min_size=9, max_size=9),
 )
-@settings(deadline=None)
 def test_it_is_the_share_of_all_sign_flips(values: list[float], groups: list[int]) -> None:
     member = np.array(groups[: len(values)])
     sums = [

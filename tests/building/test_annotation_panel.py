@@ -99,18 +99,15 @@ def test_every_tick_is_on_disk_at_once_and_can_be_taken_back(root: Path, path: P
 
 def test_the_order_is_each_annotators_and_stays(root: Path, tmp_path: Path) -> None:
     def order(name: str, **more: Any) -> list[str]:
-        panel = opened(root, tmp_path / f"{name}.jsonl", asked(("q1", "goose")), name, **more)
-        found: list[str] = []
-        for page in range(3):
-            found += [tile["image"] for tile in send(panel, "page", page=page).view["tiles"]]
-        return found
+        panel = opened(root, tmp_path / f"{name}.jsonl", ASKED[1:], name, **more)
+        return [tile["image"] for tile in panel.view["tiles"]]
 
-    ada = order("Ada")
-    assert sorted(ada) == list(read_species_folders(root)[0].images) != ada
+    ada, (_, swan) = order("Ada"), read_species_folders(root)
+    assert sorted(ada) == list(swan.images) != ada
     assert order("Ada") == ada != order("Ben")
     assert order("Ada", seed=1) != ada
-    copyfile(root / "goose" / "0.jpg", root / "goose" / "new.jpg")
-    assert [image for image in order("Ada") if image != "goose/new.jpg"] == ada
+    copyfile(root / "swan" / "0.jpg", root / "swan" / "new.jpg")
+    assert [image for image in order("Ada") if image != "swan/new.jpg"] == ada
 
 
 def test_done_needs_every_page_and_an_answer_if_there_are_clues(root: Path, path: Path) -> None:
@@ -132,9 +129,6 @@ def test_done_needs_every_page_and_an_answer_if_there_are_clues(root: Path, path
     send(panel, "done", answer="")  # without a clue there is no answer
     assert voted(path, "q2").clues == []
     assert panel.view["progress"].startswith("question 3 of 3, 2 done, 0 skipped")
-    look(panel)
-    send(panel, "skip")
-    assert "not skipped: " in panel.view["message"]  # too few clues
 
 
 def test_an_opened_file_goes_on_where_it_was_left(root: Path, path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,9 +25,6 @@ from vrag_kit.building.questions import (
     write_template_questions,
 )
 from vrag_kit.building.species import SpeciesFolder
-from vrag_kit.synthetic.visual_rag.questions import make_question
-from vrag_kit.synthetic.world.organisms import KINDS
-from vrag_kit.synthetic.world.traits import generate_species_traits, stream
 from vrag_kit.workspace import Workspace
 
 BROME = "Bromus catharticus"
@@ -65,19 +61,6 @@ def test_the_template_asks_about_each_part_of_the_most_specific_rank(tmp_path: P
     ).itertuples()
     assert (row.question_id, row.question) == ("", "")
     assert "no parts of red bicycle" in row.dropped
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_template_asks_in_the_words_of_the_field_guide(kind: str) -> None:
-    parts = tuple(part.name for part in KINDS[kind].hidden)
-    species = generate_species_traits(kind, KINDS[kind].noun, parts, stream("template", kind))
-    first, second = KINDS[kind].hidden
-    spotted = replace(species.hidden[first.name], pattern="spotted")
-    species = replace(species, hidden={**species.hidden, first.name: spotted})
-    lineage = " ".join(KINDS[kind].lineage)
-    found = write_template_questions(folder(species.scientific_name, species.common_name, lineage))
-    expected = [make_question(species, first, "color"), make_question(species, second, "pattern")]
-    assert [each.question for each in found] == [each.text for each in expected]
 
 
 def said(*questions: tuple[str, str]) -> str:

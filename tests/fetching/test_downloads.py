@@ -5,10 +5,6 @@ listed and left out.
 from __future__ import annotations
 
 import re
-import socket
-import threading
-import time
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -112,15 +108,7 @@ def test_a_redirect_to_a_private_address_is_refused(
 
 def test_a_server_that_drips_is_left_when_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloads, "DEADLINE", 0.5)
-
-    def drip() -> None:
-        with suppress(OSError), listening.accept()[0] as asked:
-            asked.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-            while asked.send(b"a"):
-                time.sleep(0.05)
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=drip, daemon=True).start()
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}/a.jpg"
+    with ArchiveServer(bytes(1 << 20)) as server:
+        server.pause = 0.1  # a piece, of sixteen
         with pytest.raises(VragError, match=r"a\.jpg: .*0\.5 s"):
-            download(url, new_client(AGENT))
+            download(f"{server.url}/a.jpg", new_client(AGENT))

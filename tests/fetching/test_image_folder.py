@@ -15,19 +15,19 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from traceback import format_exception
 
 import numpy as np
 import pytest
 from archive_server import ArchiveServer, packed
+from commands import said
 from PIL import Image
-from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
 from vrag_kit.fetching import extract, fetch_images, http, image_folder, resumable_tar
 from vrag_kit.fetching.extract import NOTE
-from vrag_kit.runner.cli import app
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class World:
         assert [path.name for path in folder.iterdir() if path.is_file()] == [".lock"]
 
 
-@pytest.fixture(scope="session")
+@cache
 def world() -> World:
     rng = np.random.default_rng(7)
     images = {}
@@ -61,15 +61,15 @@ def world() -> World:
 
 
 @pytest.fixture
-def archive(world: World, tmp_path: Path) -> Path:
+def archive(tmp_path: Path) -> Path:
     path = tmp_path / "train.tar.gz"
-    path.write_bytes(world.data)
+    path.write_bytes(world().data)
     return path
 
 
 @pytest.fixture
-def server(world: World) -> Iterator[ArchiveServer]:
-    with ArchiveServer(world.data) as started:
+def server() -> Iterator[ArchiveServer]:
+    with ArchiveServer(world().data) as started:
         yield started
 
 
@@ -79,61 +79,55 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resumable_tar, "SPAN_BYTES", 1 << 20)
 
 
-def test_a_local_archive_gives_what_is_named(world: World, archive: Path, tmp_path: Path) -> None:
+def test_a_local_archive_gives_what_is_named(archive: Path, tmp_path: Path) -> None:
     row = {"question": "Q?", "answer": ["black"], "sn": "Branta x"}
-    row["images"] = dict.fromkeys(world.wanted, 1)
+    row["images"] = dict.fromkeys(world().wanted, 1)
     (tmp_path / "rows.jsonl").write_text(json.dumps(row))
     out = tmp_path / "out"
-    good, bad = world.wanted[:2]
+    good, bad = world().wanted[:2]
     (out / good).parent.mkdir(parents=True)
-    (out / good).write_bytes(world.images[good])  # by hand
-    (out / bad).write_bytes(world.images[bad][:500])
-    command = ["data", "fetch", "visual-rag", "--to", str(out)]
-    command += ["--annotations", f"{tmp_path}/rows.jsonl"]
-    result = CliRunner().invoke(app, [*command, "--archive", str(archive)])
-    assert "40 images wanted: 1 existed, 39 fetched, 0 missing" in result.output
-    world.check(out)
-    result = CliRunner().invoke(app, [*command, "--archive", "http://127.0.0.1:1/none"])
-    assert result.exit_code == 0
+    (out / good).write_bytes(world().images[good])  # by hand
+    (out / bad).write_bytes(world().images[bad][:500])
+    command = ["data", "fetch", "visual-rag", "--to", out, "--annotations", tmp_path / "rows.jsonl"]
+    _, output = said(*command, "--archive", archive)
+    assert "40 images wanted: 1 existed, 39 fetched, 0 missing" in output
+    world().check(out)
+    assert said(*command, "--archive", "http://127.0.0.1:1/none")[0] == 0
 
 
 @pytest.mark.parametrize("cuts", [(), (300_000, 0, 1, 500_000, 0, 0, 900_000)])
 def test_an_archive_is_read_once_through_breaks(
-    world: World, server: ArchiveServer, tmp_path: Path, cuts: tuple[int, ...]
+    server: ArchiveServer, tmp_path: Path, cuts: tuple[int, ...]
 ) -> None:
     server.cuts = list(cuts)
-    assert not fetch_images(world.wanted, server.url, tmp_path).missing
-    assert server.sent <= len(world.data)
+    assert not fetch_images(world().wanted, server.url, tmp_path).missing
+    assert server.sent <= len(world().data)
     assert server.starts == sorted(server.starts)
     assert len(server.starts) == len(cuts) + 1
-    world.check(tmp_path)
+    world().check(tmp_path)
 
 
-def test_reading_stops_at_the_last_image(
-    world: World, server: ArchiveServer, tmp_path: Path
-) -> None:
+def test_reading_stops_at_the_last_image(server: ArchiveServer, tmp_path: Path) -> None:
     server.pause = 0.002
-    fetched = fetch_images([world.wanted[1]] * 2, server.url, tmp_path)
+    fetched = fetch_images([world().wanted[1]] * 2, server.url, tmp_path)
     assert (fetched.wanted, fetched.fetched) == (1, 1)
-    assert server.sent < len(world.data)
+    assert server.sent < len(world().data)
 
 
-def test_a_server_without_ranges_fails(world: World, server: ArchiveServer, tmp_path: Path) -> None:
+def test_a_server_without_ranges_fails(server: ArchiveServer, tmp_path: Path) -> None:
     server.cuts, server.ranges = [1_000_000], False
     with pytest.raises(VragError, match="no Range support"):
-        fetch_images(world.wanted, server.url, tmp_path)
+        fetch_images(world().wanted, server.url, tmp_path)
 
 
-def test_a_replaced_archive_is_an_error(
-    world: World, server: ArchiveServer, tmp_path: Path
-) -> None:
-    other = packed((f"train/{name}", data[::-1]) for name, data in world.images.items())
+def test_a_replaced_archive_is_an_error(server: ArchiveServer, tmp_path: Path) -> None:
+    other = packed((f"train/{name}", data[::-1]) for name, data in world().images.items())
     server.cuts = [1_000_000]
-    server.replacement = (other[: len(world.data)].ljust(len(world.data), b"\0"), '"second"')
+    server.replacement = (other[: len(world().data)].ljust(len(world().data), b"\0"), '"second"')
     with pytest.raises(VragError, match=r'"first".*"second"'):
-        fetch_images(world.wanted, server.url, tmp_path)
+        fetch_images(world().wanted, server.url, tmp_path)
     for path in tmp_path.glob("*/*"):
-        assert path.read_bytes() == world.images[path.relative_to(tmp_path).as_posix()]
+        assert path.read_bytes() == world().images[path.relative_to(tmp_path).as_posix()]
 
 
 def test_a_remote_file_reads_like_a_local_one_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,12 +149,10 @@ def test_a_remote_file_reads_like_a_local_one_in_any_order(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("change", ["archive", "wanted", "image", "note"])
-def test_no_image_is_missed(
-    world: World, server: ArchiveServer, tmp_path: Path, change: str
-) -> None:
-    server.cuts = [len(world.data) * 2 // 3, 0, 0, 0]
+def test_no_image_is_missed(server: ArchiveServer, tmp_path: Path, change: str) -> None:
+    server.cuts = [len(world().data) * 2 // 3, 0, 0, 0]
     with pytest.raises(VragError, match="gave up after 4 tries"):
-        fetch_images(world.wanted, server.url, tmp_path)
+        fetch_images(world().wanted, server.url, tmp_path)
     server.starts.clear()
     if change == "archive":
         server.etag = '"second"'
@@ -169,30 +161,30 @@ def test_no_image_is_missed(
         path.write_bytes(bytes(path.stat().st_size))  # as a power cut leaves it
     elif change == "note":
         (tmp_path / NOTE).write_bytes(b'{"point": {"offset": "many", "index": ""}}')
-    more = [sorted(world.images)[1]] if change == "wanted" else []
-    after = World(world.data, world.images, sorted([*world.wanted, *more]))
+    more = [sorted(world().images)[1]] if change == "wanted" else []
+    after = World(world().data, world().images, sorted([*world().wanted, *more]))
     fetched = fetch_images(after.wanted, server.url, tmp_path)
     assert server.starts == [0]
     assert fetched.had > 10
     after.check(tmp_path)
 
 
-def test_runs_wait_for_one_another(world: World, archive: Path, tmp_path: Path) -> None:
+def test_runs_wait_for_one_another(archive: Path, tmp_path: Path) -> None:
     def run(_: int) -> int:
-        return fetch_images(world.wanted, archive, tmp_path / "out").fetched
+        return fetch_images(world().wanted, archive, tmp_path / "out").fetched
 
     with ThreadPoolExecutor(4) as pool:
         assert sorted(pool.map(run, range(4))) == [0, 0, 0, 40]
-    world.check(tmp_path / "out")
+    world().check(tmp_path / "out")
 
 
-def test_what_is_missing_is_listed(world: World, server: ArchiveServer, tmp_path: Path) -> None:
-    absent, damaged = world.wanted[:25], world.wanted[30]
-    content = {**world.images, damaged: world.images[damaged][:700]}
+def test_what_is_missing_is_listed(server: ArchiveServer, tmp_path: Path) -> None:
+    absent, damaged = world().wanted[:25], world().wanted[30]
+    content = {**world().images, damaged: world().images[damaged][:700]}
     server.data = packed((name, data) for name, data in content.items() if name not in absent)
     for _ in range(2):
         server.starts = []
-        printed = str(fetch_images(world.wanted, server.url, tmp_path))
+        printed = str(fetch_images(world().wanted, server.url, tmp_path))
         assert "26 missing" in printed
         assert printed.count("missing: 0") == 20
     assert server.starts > [len(server.data) // 2]
@@ -201,14 +193,14 @@ def test_what_is_missing_is_listed(world: World, server: ArchiveServer, tmp_path
     assert reasons.keys() == {*absent, damaged}
     assert reasons[absent[0]] == f"not in {server.url}"
     assert "not a readable picture" in reasons[damaged]
-    server.data, server.etag = world.data, '"second"'
-    assert not fetch_images(world.wanted, server.url, tmp_path).missing
-    world.check(tmp_path)
+    server.data, server.etag = world().data, '"second"'
+    assert not fetch_images(world().wanted, server.url, tmp_path).missing
+    world().check(tmp_path)
 
 
-def test_a_tar_cut_off_before_compression_is_an_error(world: World, tmp_path: Path) -> None:
+def test_a_tar_cut_off_before_compression_is_an_error(tmp_path: Path) -> None:
     """Its gzip is whole, and its last member too: only the end mark of the tar is missing."""
-    path, data = tmp_path / "train.tar.gz", gzip.decompress(world.data)
+    path, data = tmp_path / "train.tar.gz", gzip.decompress(world().data)
     with tarfile.open(fileobj=io.BytesIO(data)) as tar:
         last = tar.getmembers()[-1]
     path.write_bytes(gzip.compress(data[: last.offset], compresslevel=1))
@@ -216,16 +208,16 @@ def test_a_tar_cut_off_before_compression_is_an_error(world: World, tmp_path: Pa
         fetch_images([last.name.removeprefix("2021/train/")], path, tmp_path / "out")
 
 
-def test_a_damaged_archive_is_an_error(world: World, archive: Path, tmp_path: Path) -> None:
-    changed = bytearray(world.data)
+def test_a_damaged_archive_is_an_error(archive: Path, tmp_path: Path) -> None:
+    changed = bytearray(world().data)
     changed[1_500_000:1_550_000] = b"x" * 50_000
-    for data in (changed, world.data[: len(world.data) // 2]):
+    for data in (changed, world().data[: len(world().data) // 2]):
         archive.write_bytes(data)
         with pytest.raises(VragError, match=r"train\.tar\.gz: cut off, damaged"):
-            fetch_images(world.wanted, archive, tmp_path / "out")
-    archive.write_bytes(world.data)
-    assert fetch_images(world.wanted, archive, tmp_path / "out").had > 5
-    world.check(tmp_path / "out")
+            fetch_images(world().wanted, archive, tmp_path / "out")
+    archive.write_bytes(world().data)
+    assert fetch_images(world().wanted, archive, tmp_path / "out").had > 5
+    world().check(tmp_path / "out")
 
 
 def test_a_busy_server_is_asked_again(
@@ -244,12 +236,12 @@ def test_a_busy_server_is_asked_again(
 
 
 @pytest.mark.slow
-def test_a_kill_loses_no_progress(world: World, server: ArchiveServer, tmp_path: Path) -> None:
-    server.stall = int(0.75 * len(world.data))
+def test_a_kill_loses_no_progress(server: ArchiveServer, tmp_path: Path) -> None:
+    server.stall = int(0.75 * len(world().data))
     code = "import json, sys\nfrom vrag_kit.fetching import extract, resumable_tar\n"
     code += "resumable_tar.SPAN_BYTES = 1 << 19\n"
     code += "extract.fetch_images(json.loads(sys.argv[1]), *sys.argv[2:])"
-    command = [sys.executable, "-c", code, json.dumps(world.wanted), server.url, str(tmp_path)]
+    command = [sys.executable, "-c", code, json.dumps(world().wanted), server.url, str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     while len(list(tmp_path.glob("*/*.jpg"))) < 12 or not (tmp_path / NOTE).exists():
         assert process.poll() is None
@@ -259,31 +251,29 @@ def test_a_kill_loses_no_progress(world: World, server: ArchiveServer, tmp_path:
     server.stall = None
     time.sleep(0.1)  # until the server has noticed
     server.sent, server.starts = 0, []
-    fetched = fetch_images(world.wanted, server.url, tmp_path)
+    fetched = fetch_images(world().wanted, server.url, tmp_path)
     assert fetched.had >= 12
     assert fetched.had + fetched.fetched == 40
-    assert server.sent <= len(world.data) - server.starts[0] < 0.8 * len(world.data)
-    world.check(tmp_path)
+    assert server.sent <= len(world().data) - server.starts[0] < 0.8 * len(world().data)
+    world().check(tmp_path)
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_a_stopped_run_goes_on(
-    world: World, archive: Path, tmp_path: Path, stop: BaseException
-) -> None:
+def test_a_stopped_run_goes_on(archive: Path, tmp_path: Path, stop: BaseException) -> None:
     replace = os.replace
 
     def stopped(source: Path, target: Path) -> None:
-        if target.name == Path(world.wanted[9]).name:
+        if target.name == Path(world().wanted[9]).name:
             raise stop
         replace(source, target)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_folder.os, "replace", stopped)
         with pytest.raises((VragError, KeyboardInterrupt)):
-            fetch_images(world.wanted, archive, tmp_path / "out")
+            fetch_images(world().wanted, archive, tmp_path / "out")
     assert not list((tmp_path / "out").glob("*/.*"))
-    assert fetch_images(world.wanted, archive, tmp_path / "out").had == 9
-    world.check(tmp_path / "out")
+    assert fetch_images(world().wanted, archive, tmp_path / "out").had == 9
+    world().check(tmp_path / "out")
 
 
 def special(name: str, kind: bytes, target: str = "") -> tuple[tarfile.TarInfo, bytes]:
@@ -293,12 +283,12 @@ def special(name: str, kind: bytes, target: str = "") -> tuple[tarfile.TarInfo, 
 
 
 def test_hostile_members_are_refused_and_named(
-    world: World, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(extract, "LARGEST_IMAGE", 1_000_000)
     secret = tmp_path / "secret.jpg"
     secret.write_bytes(b"secret")
-    bad = world.wanted[:5]
+    bad = world().wanted[:5]
     link, hard = bad[:2]
     large, outside = bad[2:4]
     hostile: list[tuple[str | tarfile.TarInfo, bytes]] = [
@@ -311,12 +301,12 @@ def test_hostile_members_are_refused_and_named(
         special(bad[4], tarfile.DIRTYPE),
         (f"train/{large}", bytes(1_000_001)),
     ]
-    again = [(f"train/{name}", b"other") for name in world.wanted[5:9]]
-    good = [(f"train/{name}", data) for name, data in world.images.items() if name not in bad]
+    again = [(f"train/{name}", b"other") for name in world().wanted[5:9]]
+    good = [(f"train/{name}", data) for name, data in world().images.items() if name not in bad]
     archive.write_bytes(packed([*hostile, *good, *again]))
     before = {item.name for item in tmp_path.iterdir()}
     for _ in range(2):  # the second run remembers why
-        fetched = fetch_images(world.wanted, archive, tmp_path / "out")
+        fetched = fetch_images(world().wanted, archive, tmp_path / "out")
         assert list(fetched.missing) == bad
         assert "1,000,001 bytes" in fetched.missing[large]
         assert "link" in fetched.missing[hard]
@@ -328,7 +318,6 @@ def test_hostile_members_are_refused_and_named(
 
 
 def test_a_key_in_an_address_is_neither_shown_nor_stored(
-    world: World,
     server: ArchiveServer,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -337,7 +326,7 @@ def test_a_key_in_an_address_is_neither_shown_nor_stored(
     server.cuts = [1_500_000, 0, 0, 0]
     url = f"{server.url}?key=SECRET"
     with caplog.at_level("DEBUG"), pytest.raises(VragError) as caught:
-        fetch_images(world.wanted, url, tmp_path)
+        fetch_images(world().wanted, url, tmp_path)
     traceback = "".join(format_exception(caught.value, chain=True))
     assert "SECRET" not in traceback + capsys.readouterr().out + caplog.text
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -364,12 +353,12 @@ def test_no_refusal_repeats_a_key(
     assert "SECRET" not in str(caught.value)
 
 
-def test_bad_names_and_places_are_refused(world: World, archive: Path, tmp_path: Path) -> None:
+def test_bad_names_and_places_are_refused(archive: Path, tmp_path: Path) -> None:
     for name in ("../a.jpg", "a.jpg", "a/b/c.jpg", "a/\n.jpg"):
         with pytest.raises(VragError, match="<folder>/<file>"):
             fetch_images([name], archive, tmp_path / "out")
     with pytest.raises(VragError, match=r"none\.tar\.gz"):
-        fetch_images(world.wanted, tmp_path / "none.tar.gz", tmp_path / "out")
+        fetch_images(world().wanted, tmp_path / "none.tar.gz", tmp_path / "out")
     with pytest.raises(VragError, match=r"train\.tar\.gz"):
-        fetch_images(world.wanted, archive, archive / "below")
+        fetch_images(world().wanted, archive, archive / "below")
     assert not list(tmp_path.rglob("*.jpg"))

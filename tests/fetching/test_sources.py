@@ -17,17 +17,16 @@ import huggingface_hub
 import pytest
 from archive_server import ArchiveServer, packed
 from chart_rows import SENTENCES, write_charts
+from commands import said
 from crag_rows import MULTI, picture, session, turn, write_rows
 from mrag_rows import corpus_of, mrag_row, write_mrag_rows
 from page_rows import write_pages
-from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import load_chart_mrag, load_crag_mm, load_page_benchmark
 from vrag_kit.errors import VragError
 from vrag_kit.fetching import sources as fetching_sources
 from vrag_kit.fetching.sources import SOURCES, Source, fetch_crag_mm, fetch_suite
 from vrag_kit.fetching.sources import fetch_mrag_bench_corpus as fetch_corpus
-from vrag_kit.runner.cli import app
 
 PICTURES = {
     "image_corpus/BMW M3 Coupe 2012_02309.jpg": b"one" * 500,
@@ -97,10 +96,9 @@ def test_the_command_extracts_and_matches(tmp_path: Path, monkeypatch: pytest.Mo
     save(tmp_path / "corpus.zip", archive(".zip", members))
     write_mrag_rows(tmp_path / "data", [rows])
     command = ["data", "fetch", "mrag-bench", "--to", ".", "--rows", "", "--corpus", "corpus.zip"]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.output
-    assert f"{len(members)} fetched" in result.output
-    assert "are not in the corpus" in result.output
+    status, output = said(*command)
+    assert (status, f"{len(members)} fetched" in output) == (0, True), output
+    assert "are not in the corpus" in output
     assert list((tmp_path / "runs" / "mrag_bench").glob("*/.read/*.json"))
 
 
@@ -115,10 +113,9 @@ def test_the_command_fetches_crag_mm_and_tells_what_is_missing(tmp_path: Path) -
             tar.add(talks, "deep/talks")
         command = f"data fetch crag-mm --to {tmp_path}/to --single {by_hand} --allow-private"
         command += f" --multi {tmp_path}/talks.tar.gz --split validation"
-        result = CliRunner().invoke(app, command.split())
-        assert result.exit_code == 1, result.output
+        status, output = said(*command.split())
         assert server.paths.count("/2021/a.jpg") == 1  # both data sets name it
-    assert "1 fetched, 1 missing" in result.output
+    assert (status, "1 fetched, 1 missing" in output) == (1, True), output
     assert list(load_crag_mm(tmp_path / "to" / "single-turn").queries) == ["a", "b"]
     assert list(load_crag_mm(tmp_path / "to" / "multi-turn").queries) == ["x", "y"]
 
@@ -174,13 +171,12 @@ def test_each_data_set_lands_in_its_folder(
         sources["webqa"] = SOURCES["webqa"]
         with monkeypatch.context() as patch:
             patch.setattr(fetching_sources, "SOURCES", sources)
-            command = ["data", "fetch", "suite", "--to", str(to)]
-            first, again = (CliRunner().invoke(app, command) for _ in range(2))
+            first, again = (said("data", "fetch", "suite", "--to", to) for _ in range(2))
             assert not fetch_suite(to, ["pages"])
-        assert first.exit_code == again.exit_code == 1  # one failed
+        assert first[0] == again[0] == 1  # one failed
         assert len(server.paths) == 1  # the sentences are fetched once
     for words in ("'them/gone'", "hub: 404", "pages: fetched to", "WebQA_train_val.json"):
-        assert words in again.output
+        assert words in again[1]
     assert hub == [None, None, "c419f37"] * 2 + [None]
     assert len(load_page_benchmark(to / "pages", cache_dir=cache).queries) == 2
     texts = to / "chart-rag" / TEXTS

@@ -13,15 +13,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from chart_rows import ROWS, SENTENCES, chart_row, write_charts
+from commands import said
 from crag_rows import MULTI, picture, session, turn, write_rows
 from page_rows import LABELS, PAGES, QUERIES, label, page, write_pages
 from PIL import Image
-from typer.testing import CliRunner
 
 from vrag_kit.benchmarks.datasets.crag_mm import cached_image_name
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.validate import find_problems
-from vrag_kit.runner.cli import app
 
 Write = Callable[..., Path]
 GOOSE = "00001_Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta_leucopsis"
@@ -39,15 +38,6 @@ def problems(folder: Path) -> list[tuple[str, str]]:
     return [*zip(table["kind"], table["location"] + ": " + table["message"], strict=True)]
 
 
-def check(*arguments: object) -> tuple[int, str]:
-    """(exit code, output) of `vrag data check`."""
-    done = CliRunner().invoke(app, ["data", "check", *map(str, arguments)])
-    if isinstance(done.exception, VragError):
-        return 2, str(done.exception)
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return done.exit_code, done.output
-
-
 def test_a_sound_benchmark_gives_an_empty_table(write_annotations: Write, tree: Path) -> None:
     more = {"y_rate": 0.25, "y_count": 1, "is_changed_v2": "unchanged"}
     path = write_annotations({}, {"question": "Another?", **more})
@@ -55,9 +45,9 @@ def test_a_sound_benchmark_gives_an_empty_table(write_annotations: Write, tree: 
     table = find_problems(path, tree)
     assert list(table.columns) == ["kind", "location", "image", "message"]
     assert table.empty
-    assert check(path.parent)[0] == 0
+    assert said("data", "check", path.parent)[0] == 0
     for target in (path, tree):  # a file or folder alone needs its images
-        code, output = check(target)
+        code, output = said("data", "check", target)
         assert (code, "IMAGE_FOLDER" in output) == (2, True)
 
 
@@ -108,15 +98,17 @@ def test_folders_and_files_of_nothing_are_refused(tmp_path: Path, tree: Path) ->
 
 
 def test_faults_alone_exit_with_1(write_annotations: Write, tree: Path, tmp_path: Path) -> None:
+    command = ["data", "check"]
     rows = [{"question": "HOLD", "sn": f"Branta {number}"} for number in range(60)]
-    code, output = check(write_annotations(*rows), tree)
+    code, output = said(*command, write_annotations(*rows), tree)
     assert (code, "row: 0, missing: 0, damaged: 0, odd: 60" in output) == (0, True)
     gone = {"images": {f"{GOOSE}/\x1b[2Jgone.jpg": 1}}
-    code, output = check(write_annotations(*rows, gone), tree, "--csv", tmp_path / "found.csv")
+    path, found = write_annotations(*rows, gone), tmp_path / "found.csv"
+    code, output = said(*command, path, tree, "--csv", found)
     assert (code, output.count("'HOLD'")) == (1, 49)
     assert re.search(r"\n\S+ +\S+ line 61: ", output)
     assert "\x1b" not in output  # names cannot move the cursor
-    assert len(pd.read_csv(tmp_path / "found.csv")) == 61
+    assert len(pd.read_csv(found)) == 61
 
 
 # pages, charts and WebQA
@@ -136,7 +128,7 @@ def test_every_fault_of_pages_and_charts_is_found_and_named_with_its_place(tmp_p
     shard.write_bytes(shard.read_bytes()[:-20])
     shard = folder / "qrels" / "train-00000-of-00001.parquet"
     shard.rename(shard.with_name("train-00000-of-00002.parquet"))
-    code, output = check(tmp_path)
+    code, output = said("data", "check", tmp_path)
     assert code == 1
     found = problems(tmp_path)
     kinds = [kind for kind, _ in found]
@@ -218,7 +210,7 @@ def test_bad_rows_and_images_of_crag_mm_are_named_with_shard_row_and_turn(tmp_pa
         ("damaged", f"{second} 1 (session broken) turn 0"),
         ("damaged", f"{second} 2 (session torn)"),
     }
-    code, output = check(folder)
+    code, output = said("data", "check", folder)
     assert (code, "row: 6, missing: 3, damaged: 2, odd: 0" in output) == (1, True)
 
 

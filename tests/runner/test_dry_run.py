@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -30,16 +29,10 @@ from own_project import (
     small_project,
 )
 
-from vrag_kit.generation import (
-    AnswerStore,
-)
+from vrag_kit.generation import AnswerStore
 from vrag_kit.runner.run import run_notebooks
 
 FEW = str(WEIGHTS / "field-guide-vlm-few")
-SAYS_RED = """class Says:
-    def generate(self, prompts):
-        return ["Answer: red" for _ in prompts]
-"""
 BOOKS = [ASKING_BOOK, "mine/02_asks_too", FINDING_BOOK]
 SEES = "with open('seen', 'a') as file:\n    file.write('x')"
 
@@ -71,28 +64,24 @@ def forecast_calls(found: list[str]) -> int:
 
 @pytest.mark.slow
 def test_a_run_asks_what_was_forecast_and_then_nothing_is_left_to_ask(
-    parameters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    parameters, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    (tmp_path / "mine.py").write_text(SAYS_RED, encoding="utf-8")
-    file, before = parameters(models=["mine:Says"]), sorted(tmp_path.rglob("*"))
+    file, before = parameters(), sorted(tmp_path.rglob("*"))
     found, missing = check_parameters(file)
     assert (missing, sorted(tmp_path.rglob("*"))) == ([], [*before, tmp_path / "seen"])
     assert found[0] == "p.yaml: 0 answers that it uses are stored already"
     asked = forecast_calls(found)
     assert asked == 2 * QUESTIONS_ASKED
     # notebooks that ask the same ask it once
-    both = parameters(notebooks=BOOKS[:2], models=["mine:Says"])
+    both = parameters(notebooks=BOOKS[:2])
     assert forecast_calls(check_parameters(both)[0]) == asked
-    (outcome,) = run_notebooks([parameters(models=["mine:Says"])])
+    (outcome,) = run_notebooks([parameters()])
     assert outcome.status == "done", outcome.detail
     with AnswerStore(Path("runs/answers/answers.sqlite")) as store:
         assert store.table()["status"].eq("ok").sum() == asked
     found, missing = check_parameters(file)
     assert "no model is asked anything" in found
     assert found[0] == f"p.yaml: {asked} answers that it uses are stored already"
-    sys.modules.pop("mine", None)
 
 
 @pytest.mark.slow

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-from commands import P, said
-from conftest import ROOT
-from own_project import notebook
-from sleeping_encoder import searching
+import yaml
+from commands import said
+from own_project import ASKING_BOOK, FINDING_BOOK, small_data, small_project
 
 
 @pytest.mark.slow
 def test_parts_that_overlap_embed_each_document_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A notebook searches 700 documents, four shards, by a class that is quick."""
-    searching(tmp_path, notebook, 700)
+    """The notebook searches 105 images, which are four shards."""
+    small_project(tmp_path, guide_folder)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr("vrag_kit.retrieval.embedding_cache.SHARD", 200)
-    for part, new in (("1/4", 200), ("3/4", 200), ("2/2", 300), ("5/6", 0), ("1/1", 0)):
-        status, printed = said("embed", P, "--part", part)
+    monkeypatch.setattr("vrag_kit.retrieval.embedding_cache.SHARD", 30)
+    for name, book in (("finds", FINDING_BOOK), ("asks", ASKING_BOOK)):
+        content = {"notebooks": [book], "data": small_data(guide_folder)}
+        Path(f"{name}.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    for part, new in (("1/4", 30), ("3/4", 30), ("2/2", 45), ("5/6", 0), ("1/1", 0)):
+        status, printed = said("embed", "finds.yaml", "--part", part)
         assert (status, f" {new} new" in printed) == (0, True), printed
-    assert len(list(Path("kept").glob("*/shard-*.npy"))) == 4
-    sys.modules.pop("mine", None)
-
-
-def test_a_file_that_searches_nothing_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    path = tmp_path / "none.yaml"
-    path.write_text("notebooks: [visual_rag/01_benchmark_statistics]", encoding="utf-8")
-    status, told = said("embed", str(path))
-    assert (status, "no notebook of it comes to a search by vectors" in told) == (2, True)
+    assert len(list(Path("runs/embeddings").glob("*/shard-*.npy"))) == 4
+    status, printed = said("embed", "asks.yaml")
+    assert (status, "no notebook of it comes to a search by vectors" in printed) == (2, True)

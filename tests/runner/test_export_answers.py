@@ -44,9 +44,8 @@ def test_an_export_holds_answers_and_failures_as_the_store_does(tmp_path: Path) 
     with AnswerStore(other) as store:
         store.write([ANSWER], {"x": SHOWN})
     for name in ("answers.csv", "answers.parquet"):
-        assert (
-            said("answers", "export", str(path), str(other), "--to", str(tmp_path / name))[0] == 0
-        )
+        done, _ = said("answers", "export", str(path), str(other), "--to", str(tmp_path / name))
+        assert done == 0
     assert len(pd.read_csv(tmp_path / "answers.csv")) == 3
     table = pd.read_parquet(tmp_path / "answers.parquet")
     assert set(table.columns) == COLUMNS

@@ -9,17 +9,15 @@ import json
 import os
 import re
 import signal
-from collections.abc import Mapping
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 from commands import P, running, said, until, vrag
 from joblib import cpu_count
-from own_project import notebook
+from own_project import ASKING_BOOK, notebook, small_data, small_project
 from strange_server import StrangeServer
 
 from vrag_kit.errors import VragError
@@ -243,62 +241,41 @@ def test_a_runner_that_is_ended_leaves_nothing_that_it_started(
     assert not any(map(is_finished, read_plan(Path(P)).tasks))
 
 
-ASKING = """from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
-from vrag_kit.types import Message
-with AnswerStore("runs/answers.sqlite") as store:
-    for entry in models:
-        prompts = [(Message(role="user", parts=(f"{entry['name']} {n}?",)),) for n in range(3)]
-        ask_prompts(load_generator(entry), prompts, store)"""
-JUDGING = """import pandas as pd
-from vrag_kit import Workspace
-from vrag_kit.judging import judge_answers, load_judge
-from vrag_kit.papers.visual_rag.judge import RUBRIC
-from vrag_kit.types import Benchmark, Query
-query = Query(query_id="q", text="Which colour?", answers=("red",))
-one = Benchmark(name="b", fingerprint="f", queries={"q": query}, corpus={}, qrels={})
-said = {"query_id": "q", "answer": ["zinnober", "karmin"], "status": "ok", "detail": ""}
-scorer = load_judge(judge, Workspace(answers_dir="."), rubric=RUBRIC)
-judged = judge_answers(scorer, one, pd.DataFrame(said))"""
-UNANSWERED = "EVERY ANSWER OF 'bad' FAILED, 3 times, as by error: HTTP 500: …"
-UNJUDGED = "VERDICTS OF 'strict' FAILED, 1 of 2 times, as by error: HTTP 503: busy."
+UNANSWERED = "EVERY ANSWER OF 'bad' FAILED, 6 times, as by error: HTTP 500: …"
+UNJUDGED = "VERDICTS OF 'strict' FAILED, 5 of 6 times, as by error: HTTP 503: busy."
 SECRET = "tk-Lorem1psum2dolor"
 
 
 @pytest.mark.slow
 def test_a_model_that_answered_nothing_and_lost_verdicts_are_told_and_a_header_is_in_no_file(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book = here / "notebooks" / "guide" / "01_one.ipynb"
-    notebook(book, "models = []\njudge = 'rule'\nk = 1", ASKING, JUDGING)
-    plans = {"zinnober": ["say Score: 1"], "karmin": ["status 503 busy"]}
+    small_project(tmp_path, guide_folder)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GATEWAY", raising=False)
-    with StrangeServer({**plans, "bad": [f"status 500 {SECRET}"]}) as server:
-        server.wants = {"Authorization": f"Bearer {SECRET}"}
-        (here / P).write_text(entries_of(server.url), encoding="utf-8")
-        status, checked = said("run", "--dry-run", P, "--only", "01")
-        assert (status, checked.count("`export GATEWAY=…`"), server.requests) == (1, 3, [])
+    plans = {"Student Answer": ["say Score: 1", "status 503 busy"]}
+    with StrangeServer(plans) as good, StrangeServer({"?": [f"status 500 {SECRET}"]}) as bad:
+        good.wants = bad.wants = {"Authorization": f"Bearer {SECRET}"}
+        how = {"decoding": {"temperature": 0}, "retries": 0, "key": "GATEWAY"}
+        models = [{"model": f"good@{good.url}", **how}, {"model": f"bad@{bad.url}", **how}]
+        judge = {"model": f"strict@{good.url}", **how}
+        content = {"notebooks": [ASKING_BOOK], "data": small_data(guide_folder)}
+        content |= {"models": models, "judge": judge}
+        Path("p.yaml").write_text(json.dumps(content), encoding="utf-8")
+        status, checked = said("run", "--dry-run", "p.yaml")
+        asked = [*good.requests, *bad.requests]
+        assert (status, checked.count("`export GATEWAY=…`"), asked) == (1, 3, [])
         monkeypatch.setenv("GATEWAY", SECRET)
-        status, told = said("run", P, "--only", "01")
+        status, told = said("run", "p.yaml")
     line = told.splitlines()[-1]
-    assert (status, "guide/01_one  done" in line) == (0, True), told
+    assert (status, f"{ASKING_BOOK}  done" in line) == (0, True), told
     assert UNANSWERED in line
     assert UNJUDGED in line
     assert "'good'" not in line
-    _, reported = said("report", P)
-    page = (here / "runs/guide/p/report.html").read_text(encoding="utf-8")
-    assert f"guide/01_one: {UNANSWERED}" in reported
+    _, reported = said("report", "p.yaml")
+    page = Path("runs/p/report.html").read_text(encoding="utf-8")
+    assert f"{ASKING_BOOK}: {UNANSWERED}" in reported
     assert f'<p class="note">{UNANSWERED}' in unescape(page)
-    files = [file for file in here.rglob("*") if file.is_file()]
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert [file for file in files if SECRET[3:].encode() in file.read_bytes()] == []
     assert SECRET[3:] not in f"{checked}{told}{reported}"
-
-
-def entries_of(url: str) -> str:
-    """A good and a bad model, and a judge, of one server that wants a key."""
-    how: dict[str, Any] = {"decoding": {"temperature": 0}, "retries": 0}
-    how["key"] = "GATEWAY"
-
-    def entry(name: str) -> Mapping[str, Any]:
-        return {"model": f"{name}@{url}", "name": name, **how}
-
-    return json.dumps({"models": [entry("good"), entry("bad")], "judge": entry("strict")})

@@ -12,9 +12,8 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import chdir
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ import yaml
 from vrag_kit.files import project_root
 from vrag_kit.generation.generators import CostEstimate
 from vrag_kit.papers.mrag_suite.datasets import DATASETS
-from vrag_kit.runner.dry_run import dry_run_notebooks
+from vrag_kit.runner.dry_run import ModelCost, dry_run_notebooks
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
 
@@ -37,32 +36,23 @@ QUESTIONS = 8
 TURNS = [5] * 9 + [4]
 """Of ten conversations, 4.9 on the average."""
 Values = dict[str, Any]  # a parameter file's, of any type
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Questions of a paper's main experiment that are alike."""
-
-    notebook: str
-    times: float
-    """As many times as are written, so many there are."""
-    data: Callable[[Path, Values], Values]
-    """Writes some into a folder; the parameters that name them, given the file's own."""
+Write = Callable[[Path, Values], Values]
+"""Writes questions into a folder; the parameters that name them, given the file's own."""
 
 
 def _visual_rag(folder: Path, values: Values) -> Values:
     return {"data": {**values["data"], **paper_data.visual_rag(folder, QUESTIONS)}}
 
 
-def _mrag(scenario: str) -> Callable[[Path, Values], Values]:
+def _mrag(scenario: str) -> Write:
     return lambda folder, _: {
         "mrag_rows": paper_data.mrag_bench(folder, QUESTIONS, scenario),
         "mrag_corpus": "",
     }
 
 
-def _crag(questions: int) -> Callable[[Path, Values], Values]:
-    def data(folder: Path, values: Values) -> Values:
+def _crag(questions: int) -> Write:
+    def write(folder: Path, values: Values) -> Values:
         indexes = paper_data.crag_indexes(folder / "indexes")
         return {
             "crag_mm_single": paper_data.crag_mm(folder / "single", [1] * questions),
@@ -71,75 +61,70 @@ def _crag(questions: int) -> Callable[[Path, Values], Values]:
             "conversation": {**values["conversation"], "answer_tokenizer": ""},
         }
 
-    return data
+    return write
 
 
-def _suite(name: str) -> Callable[[Path, Values], Values]:
-    def data(folder: Path, values: Values) -> Values:
+def _suite(name: str) -> tuple[str, float, Write]:
+    def write(folder: Path, values: Values) -> Values:
         entry = paper_data.suite_entry(name, values["mrag_suite"][name], folder, QUESTIONS)
         return {"mrag_suite": {name: entry}}
 
-    return data
+    times = paper_data.printed(name)["n_full"] / QUESTIONS
+    return "mrag_suite/41_difficulty_filter", times, write
 
 
 _MANY = (1_938 - QUESTIONS * 586 / len(TURNS)) / (4 * QUESTIONS)
 """Times CRAG-MM's second part, so that both make 1,938 questions and 586 conversations."""
-PAPERS: dict[str, list[Part]] = {
-    "Visual-RAG": [Part("visual_rag/04_top_k_vs_one_in_k", 374 / QUESTIONS, _visual_rag)],
+PAPERS: dict[str, list[tuple[str, float, Write]]] = {
+    "Visual-RAG": [("visual_rag/04_top_k_vs_one_in_k", 374 / QUESTIONS, _visual_rag)],
     "MRAG-Bench": [
-        Part("mrag_bench/31_mrag_main", 1_251 / QUESTIONS, _mrag("Angle")),
-        Part("mrag_bench/31_mrag_main", 102 / QUESTIONS, _mrag("Incomplete")),
+        ("mrag_bench/31_mrag_main", 1_251 / QUESTIONS, _mrag("Angle")),
+        ("mrag_bench/31_mrag_main", 102 / QUESTIONS, _mrag("Incomplete")),
     ],
     "CRAG-MM": [
-        Part("crag_mm/52_crag_mm_answers", 586 / len(TURNS) - _MANY, _crag(QUESTIONS)),
-        Part("crag_mm/52_crag_mm_answers", _MANY, _crag(5 * QUESTIONS)),
+        ("crag_mm/52_crag_mm_answers", 586 / len(TURNS) - _MANY, _crag(QUESTIONS)),
+        ("crag_mm/52_crag_mm_answers", _MANY, _crag(5 * QUESTIONS)),
     ],
-    "MRAG-Suite": [
-        Part(
-            "mrag_suite/41_difficulty_filter",
-            paper_data.printed(name)["n_full"] / QUESTIONS,
-            _suite(name),
-        )
-        for name in DATASETS
-    ],
+    "MRAG-Suite": [_suite(name) for name in DATASETS],
 }
-"""What Tables 3, 3, 8 and 9, and 2 print, as its notebooks ask it: with another question's
-examples in MRAG-Bench, and another's picture in CRAG-MM, beside the paper's own settings.
+"""Parts of questions that are alike: notebook, how many times those written there are, and what
+writes them. They are what Tables 3, 3, 8 and 9, and 2 print, as its notebooks ask it: with another
+question's examples in MRAG-Bench, and another's picture in CRAG-MM, beside the paper's own settings.
 """
 
 
 def costs(paper: str, folder: Path) -> dict[str, CostEstimate]:
-    """Who is asked → what it takes; `folder` is empty, and becomes a project."""
+    """Who is asked → what it takes; `folder` is empty, and becomes a project. Of verdicts, which
+    are on the answers of both models, half.
+    """
     for name in ("notebooks", "params"):  # what is read on the way is kept in this project
         (folder / name).symlink_to(ROOT / name)
     sums: dict[str, Counter[str]] = {}
     with chdir(folder):
-        for number, part in enumerate(PAPERS[paper]):
-            for name, forecast in _foreseen(part, folder / str(number)).items():
-                told = sums.setdefault(name, Counter())
+        for number, (notebook, times, write) in enumerate(PAPERS[paper]):
+            for each in _forecasts(notebook, write, folder / str(number)):
+                half = len(ANSWERERS) if "verdicts" in each.name else 1
                 for key in NUMBERS:
-                    told[key] += part.times * getattr(forecast, key)
+                    told = times / half * getattr(each.forecast, key)
+                    sums.setdefault(each.name, Counter())[key] += told
     return {name: CostEstimate(**told) for name, told in sums.items()}
 
 
-def _foreseen(part: Part, folder: Path) -> dict[str, CostEstimate]:
-    """Who is asked → what the written questions take; of verdicts, on both models, half."""
-    notebook = project_root() / "notebooks" / f"{part.notebook}.ipynb"
-    paper = part.notebook.partition("/")[0]
-    text = (ROOT / "params" / paper / "paper.yaml").read_text(encoding="utf-8")
-    values = yaml.safe_load(text)
-    values = {**values, **part.data(folder, values), **_models(values)}
+def _forecasts(notebook: str, write: Write, folder: Path) -> Sequence[ModelCost]:
+    """What the written questions take of everyone who is asked."""
+    paper = notebook.partition("/")[0]
+    values = yaml.safe_load((ROOT / "params" / paper / "paper.yaml").read_text(encoding="utf-8"))
+    values = {**values, **write(folder, values), **_models(values)}
     for name in ("answers_dir", "cache_dir", "figures_dir"):
         values[name] = str(folder / name)
-    names = declared_parameters(notebook)
+    names = declared_parameters(project_root() / "notebooks" / f"{notebook}.ipynb")
     chosen = {name: value for name, value in values.items() if name in names}
     file = folder / "p.yaml"
-    file.write_text(yaml.safe_dump({"notebooks": [part.notebook], **chosen}), encoding="utf-8")
-    foresight = dry_run_notebooks(read_plan(file))
-    if foresight.failed:
-        raise RuntimeError(str(foresight.failed))
-    found = {each.name: each.forecast for each in foresight.models}
-    return {name: _half(each) if "verdicts" in name else each for name, each in found.items()}
+    file.write_text(yaml.safe_dump({"notebooks": [notebook], **chosen}), encoding="utf-8")
+    found = dry_run_notebooks(read_plan(file))
+    if found.failed:
+        raise RuntimeError(str(found.failed))
+    return found.models
 
 
 def _models(values: Mapping[str, Any]) -> Values:
@@ -158,10 +143,6 @@ def _named(entry: str | Mapping[str, Any], what: str) -> Values:
     entry = {"model": entry} if isinstance(entry, str) else dict(entry)
     name = f"{what}: {entry['model'].partition('@')[0]}"
     return {**entry, "name": name, "concurrency": 8}
-
-
-def _half(forecast: CostEstimate) -> CostEstimate:
-    return CostEstimate(**{key: getattr(forecast, key) / len(ANSWERERS) for key in NUMBERS})
 
 
 def line(paper: str, name: str, forecast: CostEstimate) -> str:

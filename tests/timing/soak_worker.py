@@ -36,9 +36,6 @@ from vrag_kit.retrieval import embed_documents, embedding_cache, load_encoder
 from vrag_kit.types import Document, Prompt
 from vrag_kit.workspace import Workspace
 
-SINGLE = ConversationConfig(prompts=PROMPTS)
-
-
 ROOT = Path(__file__).parents[2]
 SHARD = 32
 """Documents a shard; a batch are 8, as of prompts."""
@@ -64,36 +61,44 @@ def note(place: Path, kind: str, names: Sequence[str]) -> None:
         file.write(" ".join(names) + "\n")
 
 
-class NotingEncoder:
-    """The encoder; what it is about to encode is noted."""
+class Noting:
+    """The encoder or the model, but for some methods."""
 
-    def __init__(self, place: Path) -> None:
-        self._place = place
+    def __init__(self, whole: object, **methods: object) -> None:
+        self.__dict__.update(methods, whole=whole)
 
     def __getattr__(self, name: str) -> object:
-        return getattr(ENCODER, name)
+        return getattr(self.whole, name)
 
-    def prepare(self, document: Document) -> tuple[str, object]:
+
+def embed(place: Path) -> None:
+    """Embed what is not there yet."""
+
+    def prepare(document: Document) -> tuple[str, object]:
         return str(_PLACES[document.doc_id]), ENCODER.prepare(document)
 
-    def encode_documents(self, prepared: Sequence[tuple[str, object]]) -> np.ndarray:
-        note(self._place, "embed", [name for name, _ in prepared])
+    def encode(prepared: Sequence[tuple[str, object]]) -> np.ndarray:
+        note(place, "embed", [name for name, _ in prepared])
         time.sleep(PAUSE)
         return ENCODER.encode_documents([each for _, each in prepared])
 
+    encoder = Noting(ENCODER, prepare=prepare, encode_documents=encode)
+    embed_documents(encoder, list(BENCHMARK.corpus.values()), place / "kept")
 
-class NotingModel:
-    """The model; what it is about to be asked is noted."""
 
-    def __init__(self, place: Path) -> None:
-        self._place = place
+def ask(place: Path) -> None:
+    """Ask what is not answered yet, and write the table."""
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(MODEL, name)
-
-    def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> object:
-        note(self._place, "ask", [_hash(prompt) for prompt in prompts])
+    def generate(prompts: Sequence[Prompt], *, sample: int = 0) -> object:
+        note(place, "ask", [_hash(prompt) for prompt in prompts])
         return MODEL.generate(prompts, sample=sample)
+
+    contexts = gt_clue(BENCHMARK) + one_in_k(BENCHMARK, ks=[2, 3], draws=1)
+    model, how = Noting(MODEL, generate=generate), Workspace(batch_size=BATCH)
+    single = ConversationConfig(prompts=PROMPTS)
+    with AnswerStore(place / "answers.sqlite") as store:
+        table = run_conversations(model, BENCHMARK, contexts, store, single, at=how)
+    write_file(place / f"table-{os.getpid()}.csv", table.to_csv(index=False))
 
 
 def _hash(prompt: Prompt) -> str:
@@ -102,22 +107,6 @@ def _hash(prompt: Prompt) -> str:
         for part in message.parts:
             told.update(part.encode() if isinstance(part, str) else part.data())
     return told.hexdigest()[:12]
-
-
-def embed(place: Path) -> None:
-    """Embed what is not there yet."""
-    documents = list(BENCHMARK.corpus.values())
-    embed_documents(NotingEncoder(place), documents, place / "kept")
-
-
-def ask(place: Path) -> None:
-    """Ask what is not answered yet, and write the table."""
-    contexts = gt_clue(BENCHMARK) + one_in_k(BENCHMARK, ks=[2, 3], draws=1)
-    how = Workspace(batch_size=BATCH)
-    with AnswerStore(place / "answers.sqlite") as store:
-        model = NotingModel(place)
-        table = run_conversations(model, BENCHMARK, contexts, store, SINGLE, at=how)
-    write_file(place / f"table-{os.getpid()}.csv", table.to_csv(index=False))
 
 
 WORK: dict[str, Callable[[Path], None]] = {"embed": embed, "ask": ask}

@@ -17,20 +17,16 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 MARKUP = "<script>window.ran = 1</script><img src=nowhere onerror='window.ran = 1'>"
-DATA = """
-from dataclasses import replace
+LABELS = f"""
 import pandas as pd
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.widgets import label_answers
-
-guide = load_visual_rag({folder!r} + "/annotations.jsonl", {folder!r} + "/images", name="guide")
-ids = list(guide.queries)[:3]
-first = replace(guide.queries[ids[0]], text="Which {markup} color?", answers=("{markup}", "red"))
-guide = replace(guide, queries={{**guide.queries, ids[0]: first}})
+guide = load_visual_rag(folder + "/annotations.jsonl", folder + "/images", name="guide")
 answers = pd.DataFrame(
-    {{"query_id": ids, "answer": ["pink {markup}", "blue", "green"], "model": "{markup}",
-      "status": "ok", "score": 0.0, "verdict": "Score: {markup}", "doc_ids": [()] * 3}}
+    dict(query_id=list(guide.queries)[:3], answer=["pink {MARKUP}", "blue", "green"], model="m",
+         status="ok", score=0.0, verdict="Score: 0", doc_ids=[()] * 3)
 )
+label_answers(guide, answers, "mine.csv", "Ada")
 """
 PANEL = f"""
 import pandas as pd
@@ -52,38 +48,23 @@ def show(lab: Lab, cell: str) -> None:
     lab.run_all()
 
 
-@pytest.fixture
-def data(lab: Lab, tmp_path: Path, guide_folder: Path) -> str:
-    """The code of a notebook's cell, of the small Field Guide with markup in its texts."""
-    code = DATA.format(folder=str(guide_folder), markup=MARKUP)
-    (tmp_path / "data.py").write_text(code, encoding="utf-8")
-    return "from data import *\n"
-
-
 def button(lab: Lab, name: str) -> Locator:
     return lab.page.locator(".jp-OutputArea").get_by_role("button", name=name, exact=True)
 
 
-def markup_is_text_and_images_are_shown(lab: Lab, at_least: int) -> None:
-    widths = "all => all.map(picture => picture.naturalWidth)"
-    pictures = lab.page.locator(".jp-OutputArea img")
-    lab.until(
-        lambda: len(w := pictures.evaluate_all(widths)) >= at_least and all(n > 0 for n in w),
-        f"{at_least} images or more are shown, none of them broken",
-    )
-    assert MARKUP in lab.page.locator(".jp-NotebookPanel").inner_text()
-    assert lab.page.locator("[onerror]").count() == 0
-    assert lab.page.evaluate("() => window.ran") is None
-
-
-def test_labels_are_on_disk_and_go_on_after_a_reload(lab: Lab, data: str) -> None:
+def test_labels_are_on_disk_and_go_on_after_a_reload(lab: Lab, guide_folder: Path) -> None:
     def labels(*expected: str) -> None:
         file = lab.folder / "mine.csv"
         lab.until(lambda: list(read_human_labels(file)["label"]) == list(expected), "on disk")
 
-    show(lab, f"{data}label_answers(guide, answers, 'mine.csv', 'Ada')")
+    show(lab, f"folder = {str(guide_folder)!r}{LABELS}")
     lab.page.get_by_text("1 of 3, 0 labelled").wait_for()
-    markup_is_text_and_images_are_shown(lab, at_least=1)
+    widths = "all => all.map(picture => picture.naturalWidth)"
+    pictures = lab.page.locator(".jp-OutputArea img")
+    lab.until(lambda: min(pictures.evaluate_all(widths), default=0) > 0, "the images are shown")
+    assert MARKUP in lab.page.locator(".jp-NotebookPanel").inner_text()
+    assert lab.page.locator("[onerror]").count() == 0
+    assert lab.page.evaluate("() => window.ran") is None
     button(lab, "true").click()
     labels("true")
     assert lab.save().stat().st_size < 10_000  # a notebook holds a panel's name alone
