@@ -184,9 +184,7 @@ def _background(species: Species, view: View, size: int) -> Image.Image:
         if rng.random() < 0.12:  # a stray bright thing, so that a spot of colour proves nothing
             color = rng.uniform(30, 250, size=3)
             place[2:] *= 0.35
-        x, y = place[:2]
-        wide, high = place[2:]
-        outline = ellipse(x, y, wide, high, rng.uniform(0, np.pi), n=14)
+        outline = ellipse(*place, rng.uniform(0, np.pi), n=14)
         blobs.append(Shape(outline, rgb(color), alpha=int(rng.integers(120, 255))))
     paint(image, blobs)
     blurred = image.filter(ImageFilter.GaussianBlur(low * rng.uniform(0.012, 0.05)))
@@ -274,25 +272,16 @@ def plan_plain_photo(species: Species, avoid: frozenset[str], name: str) -> Phot
     raise RuntimeError(f"{species.scientific_name}: each view shows one of {avoid} ({name})")
 
 
-def clue_count(n_photos: int, rng: np.random.Generator) -> int:
-    """A skewed number of clues: about 6 % on average, a quarter of the queries under 2
-    %, none over 25 %.
-    """
-    share = 0.041 * np.exp(rng.normal(0, 0.95))
-    return int(np.clip(round(share * n_photos), 1, max(1, n_photos // 4 - 1)))
-
-
 def plan_photos(species: Species, asked: tuple[str, ...], n_photos: int, name: str) -> list[Photo]:
-    """`n_photos` photographs in shuffled order; each part in `asked` has its own skewed
-    number of clues.
-
-    Parts nobody asks about show in a few photographs too, as other rare views do in the
-    field.
+    """`n_photos` photographs in shuffled order. Each part has its own skewed number of clues, one
+    at least: about 6 % on average, a quarter of the queries under 2 %, none over 25 %. Parts that
+    are not in `asked` show in some of the other photographs too.
     """
     rng = stream(name, "album")
     photos: list[Photo] = []
     for part in hidden_parts(species):
-        wanted = clue_count(n_photos, rng)
+        share = 0.041 * np.exp(rng.normal(0, 0.95))
+        wanted = int(np.clip(round(share * n_photos), 1, max(1, n_photos // 4 - 1)))
         photos += [plan_clue_photo(species, part, f"{name}/{part.name}/{i}") for i in range(wanted)]
     avoid = frozenset(asked)
     for i in range(n_photos - len(photos)):

@@ -25,8 +25,8 @@ from vrag_kit.synthetic.world.shapes import (
     direction,
     disc,
     ellipse,
+    filled,
     lighter,
-    mirrored,
     moved,
     polygon,
     rgb,
@@ -47,10 +47,8 @@ def _turned(points: Points, angle: float, hinge: tuple[float, float]) -> Points:
 
 def _trunk(species: Species) -> list[Shape]:
     coat = darker(species.coat, 0.62)
-    shapes = []
-    for x in (-0.1, 0.1):
-        antenna = smooth([(0, -0.2), (x, -0.36), (x * 1.5, -0.42), (x * 0.8, -0.35)])
-        shapes.append(Shape(antenna, darker(coat, 0.6)))
+    antenna = polygon("0 -0.2, 1 -0.36, 1.5 -0.42, 0.8 -0.35")
+    shapes = [Shape(smooth(antenna * (x, 1)), darker(coat, 0.6)) for x in (-0.1, 0.1)]
     shapes += shaded(ellipse(0, 0.1, 0.055, 0.2), coat)
     shapes += shaded(ellipse(0, -0.11, 0.075, 0.1), coat)
     shapes += shaded(ellipse(0, -0.21, 0.05, 0.045), darker(coat, 0.8))
@@ -67,28 +65,25 @@ def _moth_from_above(species: Species, openness: float) -> list[Shape]:
     hind = _turned(hind, 0.72 * (1 - openness), hinge)
     hind = shrink_toward(hind, hinge, min(1.0, 0.5 + openness))  # folded like a fan at rest
     hindwings = draw_part(species, "hindwings", hind, (0.08, 0.06))
-    hindwings += draw_part(species, "hindwings", mirrored(hind), (-0.08, 0.06))
+    hindwings += draw_part(species, "hindwings", hind * (-1, 1), (-0.08, 0.06))
     x, y = fore[: len(fore) // 2].mean(axis=0) * 0.5 + fore.mean(axis=0) * 0.5
-    forewings = draw_part(species, "", mirrored(fore), (-x, y))
+    forewings = draw_part(species, "", fore * (-1, 1), (-x, y))
     forewings += draw_part(species, "", fore, (x, y))
     if openness < 0.4:
         return [*hindwings, *_trunk(species), *forewings]
     return [*hindwings, *forewings, *_trunk(species)]
 
 
+_SHUT = "-0.08 0.25, -0.36 0.1, -0.42 -0.18, -0.2 -0.42, 0.14 -0.4, 0.3 -0.2, 0.12 0.05, 0.06 0.25"
+"""A moth's wings, closed over its back."""
+
+
 def _upright(species: Species, openness: float) -> list[Shape]:
-    wing = smooth(
-        polygon(
-            "-0.08 0.25, -0.36 0.1, -0.42 -0.18, -0.2 -0.42, 0.14 -0.4, 0.3 -0.2, 0.12 0.05,"
-            " 0.06 0.25"
-        )
-    )
-    wing = wing * (0.12 + 0.88 * openness, 1.0)
+    wing = smooth(polygon(_SHUT)) * (0.12 + 0.88 * openness, 1.0)
     coat = darker(species.coat, 0.62)
     shapes = [Shape(moved(wing, 0.05, -0.02), species.coat)]
-    for x in (-0.08, 0.02, 0.1):
-        leg = polygon("0 0.27, 0.02 0.27, 0.06 0.42, 0.045 0.42")
-        shapes.append(Shape(moved(leg, x, 0), darker(coat, 0.6)))
+    leg = polygon("0 0.27, 0.02 0.27, 0.06 0.42, 0.045 0.42")
+    shapes += [Shape(moved(leg, x, 0), darker(coat, 0.6)) for x in (-0.08, 0.02, 0.1)]
     shapes += draw_part(species, _UNDERSIDES, wing, (wing[:, 0].mean(), -0.08))
     shapes += shaded(ellipse(0.02, 0.27, 0.24, 0.055, 0.08), coat)
     shapes += shaded(ellipse(0.26, 0.24, 0.055, 0.05), coat)
@@ -107,8 +102,8 @@ def _bill(species: Species, gape: float) -> list[Shape]:
     swing = 0.2 * gape
     upper = np.array([(0.28, -0.3), (0.28, -0.24), (0.29 + length, -0.25 - swing)])
     lower = np.array([(0.28, -0.24), (0.27, -0.19), (0.29 + length * 0.92, -0.22 + swing)])
-    horn = COLORS["gray"]
-    halves = [Shape(upper, darker(horn, 0.55)), Shape(lower, darker(horn, 0.45))]
+    gray = COLORS["gray"]
+    halves = [Shape(upper, darker(gray, 0.55)), Shape(lower, darker(gray, 0.45))]
     if gape <= 0.02:
         return halves
     top = (0.28 + length * 0.8, -0.26 - swing * 0.8)
@@ -118,24 +113,14 @@ def _bill(species: Species, gape: float) -> list[Shape]:
     return [*draw_part(species, "inside of the bill", mouth, (0.29, -0.235)), *halves]
 
 
-def _legs() -> list[Shape]:
-    color = darker(COLORS["orange"], 0.6)
-    leg = polygon("0 0.22, 0.025 0.22, 0.03 0.42, 0.01 0.42")
-    return [Shape(moved(leg, x, 0), color) for x in (-0.02, 0.08)]
-
-
-def _folded_wing(species: Species) -> list[Shape]:
-    wing = smooth(polygon("0.12 -0.1, 0.14 0.06, -0.12 0.18, -0.36 0.16, -0.18 0.0"))
-    return draw_part(species, "", wing, (-0.08, 0.07))
+_RAISED = "0.08 0.02, 0.06 -0.25, -0.04 -0.48, -0.2 -0.5, -0.36 -0.36, -0.28 -0.1, -0.14 0.06"
+"""A bird's wing, raised."""
 
 
 def _raised_wing(species: Species, openness: float) -> list[Shape]:
     lift = 0.15 + 0.85 * openness
     shoulder = np.array([0.0, 0.02])
-    outline = polygon(
-        "0.08 0.02, 0.06 -0.25, -0.04 -0.48, -0.2 -0.5, -0.36 -0.36, -0.28 -0.1, -0.14 0.06"
-    )
-    wing = smooth(shoulder + (outline - shoulder) * (0.75 + 0.25 * lift, lift))
+    wing = smooth(shoulder + (polygon(_RAISED) - shoulder) * (0.75 + 0.25 * lift, lift))
     return draw_part(species, _UNDERSIDES, wing, (-0.1, 0.02 - 0.22 * lift))
 
 
@@ -143,21 +128,24 @@ def draw_bird(species: Species, pose: str, openness: float) -> list[Shape]:
     """A bird on a perch, facing right."""
     coat = species.coat
     plump = 0.05 * species.build[1]
-    tail = smooth(polygon("-0.2 0.05, -0.5 0.24, -0.44 0.32, -0.12 0.16"), 1)
     belly = [(0.24, 0.12 + plump), (0.02, 0.28 + plump), (-0.2, 0.22)]
     body = smooth([(-0.3, 0.1), (-0.12, -0.14), (0.14, -0.3), (0.26, -0.14), *belly])
-    shapes = [Shape(tail, darker(coat, 0.6)), *_legs(), *shaded(body, lighter(coat, 0.45))]
+    leg = polygon("0 0.22, 0.025 0.22, 0.03 0.42, 0.01 0.42")
+    shapes = [filled("-0.2 0.05, -0.5 0.24, -0.44 0.32, -0.12 0.16", darker(coat, 0.6), 1)]  # tail
+    shapes += [Shape(moved(leg, x, 0), darker(COLORS["orange"], 0.6)) for x in (-0.02, 0.08)]
+    shapes += shaded(body, lighter(coat, 0.45))
     shapes += _bill(species, openness if pose == "gaping" else 0.0)
     shapes += shaded(ellipse(0.2, -0.24, 0.115, 0.105), coat)
     shapes += [disc(0.22, -0.27, 0.022, _BLACK), disc(0.227, -0.277, 0.007, (250, 250, 250), 6)]
     if pose == "wings raised":
         return [*shapes, *_raised_wing(species, openness)]
-    return [*shapes, *_folded_wing(species)]
+    wing = smooth(polygon("0.12 -0.1, 0.14 0.06, -0.12 0.18, -0.36 0.16, -0.18 0.0"))
+    return [*shapes, *draw_part(species, "", wing, (-0.08, 0.07))]
 
 
 def _mouth(species: Species, openness: float) -> list[Shape]:
     if openness < 0.02:
-        return [Shape(polygon("0.4 0.05, 0.33 0.06, 0.4 0.065"), (40, 30, 30))]
+        return [filled("0.4 0.05, 0.33 0.06, 0.4 0.065", (40, 30, 30), 0)]
     wide = 0.03 + 0.1 * openness
     mouth = ellipse(0.37, 0.03, 0.045 + 0.05 * openness, wide, 0.2)
     lips = ellipse(0.37, 0.03, 0.06 + 0.055 * openness, wide + 0.02, 0.2)
@@ -179,16 +167,17 @@ def draw_fish(species: Species, pose: str, openness: float) -> list[Shape]:
     """A fish from the side, facing right."""
     coat = species.coat
     depth = 0.16 + 0.08 * species.build[0]
-    tail = smooth(polygon("-0.3 0.02, -0.5 -0.16, -0.44 0.02, -0.5 0.2"), 1)
     back = [(-0.36, 0.02), (-0.1, -depth), (0.2, -depth * 0.95)]
     body = smooth([*back, (0.42, 0.02), (0.2, depth), (-0.1, depth * 0.95)])
-    side_fin = smooth(polygon("0.1 0.06, -0.06 0.05, -0.1 0.15, 0.02 0.13"))
     belly_fin = smooth([(-0.04, depth * 0.6), (-0.14, depth + 0.08), (0.06, depth * 0.7)])
-    gill = smooth(polygon("0.2 -0.08, 0.17 0.02, 0.2 0.12, 0.19 0.02"))
     shapes = _dorsal_fin(species, 0.02 - depth * 0.62, openness if pose == "fin raised" else None)
-    shapes += [Shape(tail, darker(coat, 0.75)), Shape(belly_fin, darker(coat, 0.65))]
+    shapes.append(
+        filled("-0.3 0.02, -0.5 -0.16, -0.44 0.02, -0.5 0.2", darker(coat, 0.75), 1)
+    )  # tail
+    shapes.append(Shape(belly_fin, darker(coat, 0.65)))
     shapes += draw_part(species, "", body, (0.0, 0.02))
-    shapes += [Shape(gill, darker(coat, 0.6)), Shape(side_fin, darker(coat, 0.65))]
+    shapes.append(filled("0.2 -0.08, 0.17 0.02, 0.2 0.12, 0.19 0.02", darker(coat, 0.6)))  # gill
+    shapes.append(filled("0.1 0.06, -0.06 0.05, -0.1 0.15, 0.02 0.13", darker(coat, 0.65)))  # fin
     shapes += _mouth(species, openness if pose == "mouth open" else 0.0)
     shapes.append(disc(0.29, -0.035, 0.03, (245, 240, 220), 14))
     shapes.append(disc(0.293, -0.035, 0.016, (18, 18, 20), 10))
@@ -210,11 +199,9 @@ def _side(species: Species, fan: float) -> list[Shape]:
     body = smooth(polygon("-0.24 0.02, -0.1 -0.1, 0.14 -0.12, 0.26 -0.04, 0.2 0.1, -0.1 0.13"))
     head = smooth(polygon("0.16 -0.12, 0.3 -0.2, 0.46 -0.12, 0.45 -0.06, 0.28 -0.01, 0.16 0.02"))
     shapes = shaded(tail, coat)
+    foot = polygon("0.12 0.17, 0.16 0.27, 0.08 0.27, 0.04 0.16")
     for x, lean in ((-0.17, 1.0), (0.1, 1.0), (-0.1, -0.6), (0.17, 0.5)):
-        foot = [(x + 0.16 * lean, 0.27), (x + 0.08 * lean, 0.27)]
-        front = (x + 0.12 * lean, 0.17)
-        back = (x + 0.04 * lean, 0.16)
-        leg = smooth([(x, 0.04), (x + 0.06, 0.05), front, *foot, back], 1)
+        leg = smooth([(x, 0.04), (x + 0.06, 0.05), *moved(foot * (lean, 1), x, 0)], 1)
         shapes.append(Shape(leg, darker(coat, 0.62)))
     shapes += _throat(species, fan)
     shapes += draw_part(species, "", body, (0.02, 0.0))
@@ -226,10 +213,9 @@ def _side(species: Species, fan: float) -> list[Shape]:
 
 def _limb(side: int, y: float, turn: int) -> Points:
     """A leg to the left (`side` −1) or right, seen from above; `turn` −1 points forward."""
-    inner = 0.05 * side
-    foot = [(0.28 * side, y + 0.1 * turn), (0.24 * side, y + 0.12 * turn)]
-    knee = (0.19 * side, y + 0.01)
-    return smooth([(inner, y), (0.22 * side, y - 0.04 * turn), *foot, knee, (inner, y + 0.05)], 1)
+    front = polygon("0.05 0, 0.22 -0.04, 0.28 0.1, 0.24 0.12") * (side, turn)
+    back = polygon("0.19 0.01, 0.05 0.05") * (side, 1)
+    return smooth(moved(np.concatenate([front, back]), 0, y), 1)
 
 
 def _flat(species: Species, belly: float | None) -> list[Shape]:
@@ -248,8 +234,8 @@ def _flat(species: Species, belly: float | None) -> list[Shape]:
     if belly is None:
         eyes = [Shape(ellipse(x, -0.32, 0.018, 0.022, n=10), (20, 18, 16)) for x in (-0.06, 0.06)]
         return [*shapes, *draw_part(species, "", body, (0.0, 0.0)), *eyes]
-    jaw = smooth(polygon("-0.05 -0.27, 0.0 -0.38, 0.05 -0.27, 0.0 -0.35"))
-    shapes += [Shape(jaw, darker(coat, 0.5)), *shaded(body, coat)]
+    shapes.append(filled("-0.05 -0.27, 0.0 -0.38, 0.05 -0.27, 0.0 -0.35", darker(coat, 0.5)))  # jaw
+    shapes += shaded(body, coat)
     under = body * (0.15 + 0.75 * belly, 0.92) + (0.7 * girth * (1 - belly), 0.0)
     return [*shapes, *draw_part(species, "belly", under, (under[:, 0].mean(), 0.0))]
 
@@ -266,18 +252,17 @@ _STEM = (88, 128, 58)
 
 def _leaves(species: Species, turned: float) -> list[Shape]:
     shapes: list[Shape] = []
+    leaf = polygon("0 0.05, 0.14 -0.13, 0.36 -0.12, 0.42 -0.03, 0.2 0.08")
     for side, y in ((-1, 0.2), (1, 0.3)):
-        upper = [(0.0, y + 0.05), (side * 0.14, y - 0.13), (side * 0.36, y - 0.12)]
-        leaf = smooth([*upper, (side * 0.42, y - 0.03), (side * 0.2, y + 0.08)])
-        shapes += shaded(leaf, _STEM)
+        shapes += shaded(smooth(moved(leaf * (side, 1), 0, y)), _STEM)
         if turned > 0.02:
             upper = [(side * 0.16, y - 0.12 * turned), (side * 0.38, y + 0.02 - 0.15 * turned)]
             lower = [(side * 0.42, y), (side * 0.22, y + 0.12)]
             tip = smooth([(side * 0.03, y + 0.05), *upper, *lower])
             anchor = (side * 0.23, y + 0.02 - 0.05 * turned)
             shapes += draw_part(species, "undersides of the leaves", tip, anchor)
-        vein = np.array([(0, y + 0.04), (side * 0.38, y - 0.055), (0, y + 0.06)])
-        shapes.append(Shape(vein, darker(_STEM, 0.7)))
+        vein = polygon("0 0.04, 0.38 -0.055, 0 0.06") * (side, 1)
+        shapes.append(Shape(moved(vein, 0, y), darker(_STEM, 0.7)))
     return shapes
 
 
@@ -313,7 +298,7 @@ def _open(species: Species, openness: float) -> list[Shape]:
 
 def draw_flower(species: Species, pose: str, openness: float) -> list[Shape]:
     """A flower on its stem: from the side, or open toward the observer."""
-    stem = Shape(polygon("-0.014 0.0, 0.014 0.0, 0.024 0.55, -0.012 0.55"), darker(_STEM, 0.85))
+    stem = filled("-0.014 0.0, 0.014 0.0, 0.024 0.55, -0.012 0.55", darker(_STEM, 0.85), 0)
     leaves = _leaves(species, openness if pose == "windblown" else 0.0)
     head = _open(species, openness) if pose == "facing" else _bell(species)
     return [stem, *leaves, *head]
@@ -382,9 +367,8 @@ def hint(species: Species) -> Color:
 def caterpillar(species: Species) -> list[Shape]:
     """A row of round segments on a twig."""
     color = hint(species)
-    leaf = smooth(polygon("0.1 0.1, 0.2 -0.32, 0.42 -0.36, 0.36 -0.05"))
-    twig = smooth(polygon("-0.52 0.18, 0.52 0.06, 0.52 0.11, -0.52 0.24"), 1)
-    shapes = [Shape(leaf, _GREEN), Shape(twig, (92, 72, 48))]
+    shapes = [filled("0.1 0.1, 0.2 -0.32, 0.42 -0.36, 0.36 -0.05", _GREEN)]  # leaf
+    shapes.append(filled("-0.52 0.18, 0.52 0.06, 0.52 0.11, -0.52 0.24", (92, 72, 48), 1))  # twig
     for step in range(8):
         x = -0.36 + 0.09 * step
         y = 0.05 - 0.09 * np.sin(step / 7 * np.pi) - 0.02 * step / 7
@@ -397,18 +381,16 @@ def caterpillar(species: Species) -> list[Shape]:
 def chick(species: Species) -> list[Shape]:
     """A downy ball with a wide bill, in a nest."""
     color = hint(species)
-    shapes: list[Shape] = []
     tuft = polygon("0.05 0.0, 0.31 0.02, 0.05 0.05") - (0.0, 0.02)
-    for turn in np.linspace(0, 2 * np.pi, 26, endpoint=False):
-        shapes.append(Shape(tuft @ rotation(turn).T, lighter(color, 0.2)))
+    turns = np.linspace(0, 2 * np.pi, 26, endpoint=False)
+    shapes = [Shape(tuft @ rotation(turn).T, lighter(color, 0.2)) for turn in turns]
     shapes += shaded(ellipse(0, 0, 0.25, 0.25), color)
     shapes += shaded(ellipse(0.02, -0.24, 0.17, 0.16), color)
-    shapes.append(Shape(polygon("0.12 -0.26, 0.3 -0.36, 0.2 -0.24, 0.3 -0.14"), (236, 178, 60)))
+    shapes.append(filled("0.12 -0.26, 0.3 -0.36, 0.2 -0.24, 0.3 -0.14", (236, 178, 60), 0))  # bill
     for x in (-0.04, 0.1):
         shapes.append(disc(x, -0.3, 0.035, (20, 18, 20)))
         shapes.append(disc(x + 0.01, -0.31, 0.01, (250, 250, 250), 6))
-    nest = smooth(polygon("-0.44 0.12, 0.44 0.12, 0.34 0.42, -0.34 0.42"))
-    shapes.append(Shape(nest, (112, 84, 52)))
+    shapes.append(filled("-0.44 0.12, 0.44 0.12, 0.34 0.42, -0.34 0.42", (112, 84, 52)))  # nest
     for row in range(7):
         y = 0.15 + 0.035 * row
         straw = [(-0.42 + 0.012 * row, y), (0.4 - 0.012 * row, y + 0.05), (0.4, y + 0.062)]
@@ -418,9 +400,8 @@ def chick(species: Species) -> list[Shape]:
 
 def bud(species: Species) -> list[Shape]:
     """A closed green bud; the tip shows a little of the petals."""
-    stem = polygon("-0.014 0, 0.014 0, 0.022 0.55, -0.01 0.55")
     petals = polygon("-0.1 -0.1, 0.0 -0.46, 0.1 -0.1, 0.0 0.0")
-    shapes = [Shape(stem, darker(_GREEN, 0.8))]
+    shapes = [filled("-0.014 0, 0.014 0, 0.022 0.55, -0.01 0.55", darker(_GREEN, 0.8), 0)]  # stem
     shapes += _on_both_sides(polygon("0.0 0.42, 0.2 0.18, 0.32 0.12, 0.2 0.34"))
     shapes += shaded(smooth(petals), hint(species))
     shapes += _on_both_sides(polygon("0.0 0.06, 0.2 -0.06, 0.1 -0.34, 0.0 -0.12"))
@@ -435,27 +416,28 @@ def _on_both_sides(leaf: Points) -> list[Shape]:
 
 def button(species: Species) -> list[Shape]:
     """An egg that breaks the ground, with the cap just coming through."""
-    ground = smooth(polygon("-0.5 0.32, -0.2 0.24, 0.2 0.24, 0.5 0.32, 0.4 0.5, -0.4 0.5"))
+    ground = "-0.5 0.32, -0.2 0.24, 0.2 0.24, 0.5 0.32, 0.4 0.5, -0.4 0.5"
     cap = smooth(polygon("-0.15 -0.1, -0.1 -0.23, 0.1 -0.23, 0.15 -0.1, 0.05 -0.06, -0.05 -0.06"))
-    crack = polygon("-0.17 -0.08, -0.08 -0.02, -0.02 -0.08, 0.06 -0.01, 0.17 -0.08, 0.06 -0.04")
+    crack = "-0.17 -0.08, -0.08 -0.02, -0.02 -0.08, 0.06 -0.01, 0.17 -0.08, 0.06 -0.04"
     return [
         *shaded(ellipse(0, 0.06, 0.22, 0.28), (228, 218, 196)),
         *shaded(cap, hint(species)),
-        Shape(crack, (150, 134, 104)),
+        filled(crack, (150, 134, 104), 0),
         *shaded(ellipse(0.33, 0.24, 0.09, 0.11), (222, 212, 190)),
-        Shape(ground, (84, 66, 46)),
+        filled(ground, (84, 66, 46)),
     ]
 
 
 def fry(species: Species) -> list[Shape]:
     """A glassy little fish with large eyes and a yolk sac."""
     color = lighter(hint(species), 0.15)
-    tail = smooth(polygon("-0.2 0.0, -0.46 -0.07, -0.42 0.0, -0.46 0.07"), 1)
-    body = smooth(polygon("-0.3 0.0, 0.0 -0.09, 0.26 -0.13, 0.4 0.0, 0.26 0.11, 0.0 0.07"))
-    spine = polygon("-0.3 -0.004, 0.24 -0.02, 0.24 0.0, -0.3 0.008")
-    shapes = [Shape(tail, color, alpha=170)]
+    body = "-0.3 0.0, 0.0 -0.09, 0.26 -0.13, 0.4 0.0, 0.26 0.11, 0.0 0.07"
+    shapes = [filled("-0.2 0.0, -0.46 -0.07, -0.42 0.0, -0.46 0.07", color, 1, alpha=170)]  # tail
     shapes += shaded(ellipse(0.14, 0.13, 0.13, 0.1), (232, 168, 74))
-    shapes += [Shape(body, color, alpha=235), Shape(spine, darker(color, 0.6))]
+    shapes.append(filled(body, color, alpha=235))
+    shapes.append(
+        filled("-0.3 -0.004, 0.24 -0.02, 0.24 0.0, -0.3 0.008", darker(color, 0.6), 0)
+    )  # spine
     shapes.append(disc(0.27, -0.03, 0.085, (240, 240, 230), 22))
     shapes.append(disc(0.28, -0.03, 0.058, (20, 20, 24), 22))
     shapes.append(disc(0.3, -0.05, 0.016, (250, 250, 250), 8))
@@ -465,18 +447,16 @@ def fry(species: Species) -> list[Shape]:
 def hatchling(species: Species) -> list[Shape]:
     """A head with large eyes that comes out of a broken egg."""
     color = hint(species)
-    back = smooth(polygon("-0.3 0.1, -0.22 -0.22, 0.1 -0.3, 0.24 0.0, 0.2 0.34, -0.2 0.36"))
+    back = "-0.3 0.1, -0.22 -0.22, 0.1 -0.3, 0.24 0.0, 0.2 0.34, -0.2 0.36"
     neck = smooth(polygon("-0.08 0.16, -0.02 -0.1, 0.14 -0.14, 0.14 0.16"))
     head = smooth(polygon("-0.06 -0.12, 0.06 -0.34, 0.28 -0.34, 0.44 -0.2, 0.3 -0.08, 0.08 -0.04"))
-    shell = polygon(
-        "-0.31 0.08, -0.2 0.0, -0.12 0.1, -0.02 0.0, 0.08 0.1, 0.17 0.01, 0.27 0.1, 0.22 0.3,"
-        " 0.1 0.41, -0.14 0.41, -0.27 0.29"
-    )
+    shell = "-0.31 0.08, -0.2 0, -0.12 0.1, -0.02 0, 0.08 0.1, 0.17 0.01, 0.27 0.1"
+    shell_below = "0.22 0.3, 0.1 0.41, -0.14 0.41, -0.27 0.29"
     arm = smooth(polygon("0.1 0.06, 0.26 0.02, 0.36 0.12, 0.3 0.14, 0.16 0.12"), 1)
-    shapes = [Shape(back, (204, 196, 178)), *shaded(neck, color), *shaded(head, color)]
+    shapes = [filled(back, (204, 196, 178)), *shaded(neck, color), *shaded(head, color)]
     shapes.append(disc(0.18, -0.24, 0.06, (240, 214, 110), 22))
     shapes.append(Shape(ellipse(0.19, -0.24, 0.03, 0.044), (16, 16, 16)))
-    shapes.append(Shape(shell, (236, 230, 214)))
+    shapes.append(filled(f"{shell}, {shell_below}", (236, 230, 214), 0))
     return [*shapes, *shaded(arm, darker(color, 0.8))]
 
 
