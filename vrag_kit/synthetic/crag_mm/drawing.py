@@ -13,6 +13,7 @@ The same edition gives the same bytes. Generating that was interrupted goes on w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
@@ -148,13 +149,12 @@ def _finger(at: np.ndarray, reach: float, rng: np.random.Generator) -> list[Shap
     ]
 
 
-def _mesh(at: np.ndarray, reach: float, rng: np.random.Generator) -> list[Shape]:
+def _mesh(at: np.ndarray, reach: float, rng: np.random.Generator) -> Iterator[Shape]:
     """Wire netting before the whole picture."""
     wire = choose(_WIRE, rng)
     turn = rng.uniform(0, np.pi / 2)
     gap = rng.uniform(0.05, 0.075)
     thick = gap * rng.uniform(0.11, 0.17)
-    shapes = []
     for angle in (turn, turn + np.pi / 2):
         along = direction(angle)
         side = across(along)
@@ -164,8 +164,7 @@ def _mesh(at: np.ndarray, reach: float, rng: np.random.Generator) -> list[Shape]
             end = middle + 2 * along
             half = thick * side
             outline = np.array([start - half, end - half, end + half, start + half])
-            shapes.append(Shape(outline, wire))
-    return shapes
+            yield Shape(outline, wire)
 
 
 SINGLE_TURN, MULTI_TURN = "single-turn", "multi-turn"

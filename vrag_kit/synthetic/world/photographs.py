@@ -5,7 +5,7 @@ there; and photographs chosen so that a hidden part shows in exactly the wanted 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -103,11 +103,10 @@ def sample_view(
     )
 
 
-def _blades(species: Species, view: View) -> list[Shape]:
+def _blades(species: Species, view: View) -> Iterator[Shape]:
     """Leaves and grass in front of the organism."""
     rng = stream(view.name, "blades")
     _, *growing = palette(species)
-    shapes = []
     for _ in range(view.blades):
         foot = np.array([rng.uniform(-0.5, 0.5), 0.56 if rng.random() < 0.7 else -0.56])
         tip = rng.uniform((-0.4, -0.35), (0.4, 0.35))
@@ -117,8 +116,7 @@ def _blades(species: Species, view: View) -> list[Shape]:
         color = rgb(c * rng.uniform(0.55, 1.15) for c in choose(growing, rng))
         middle = foot + along * 0.5
         outline = [foot - wide, middle - wide * 1.4, tip, middle + wide * 1.4, foot + wide]
-        shapes.append(Shape(smooth(outline, 1), color))
-    return shapes
+        yield Shape(smooth(outline, 1), color)
 
 
 def _leaf(species: Species, view: View, organism: list[Shape]) -> list[Shape]:
@@ -184,7 +182,9 @@ def _background(species: Species, view: View, size: int) -> Image.Image:
         if rng.random() < 0.12:  # a stray bright thing, so that a spot of colour proves nothing
             color = rng.uniform(30, 250, size=3)
             place[2:] *= 0.35
-        outline = ellipse(*place, rng.uniform(0, np.pi), n=14)
+        x, y = place[:2]
+        wide, high = place[2:]
+        outline = ellipse(x, y, wide, high, rng.uniform(0, np.pi), n=14)
         blobs.append(Shape(outline, rgb(color), alpha=int(rng.integers(120, 255))))
     paint(image, blobs)
     blurred = image.filter(ImageFilter.GaussianBlur(low * rng.uniform(0.012, 0.05)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +43,7 @@ class OrganismKind:
     resting: tuple[str, ...]  # poses that show no hidden part; the last shows the outside best
     hidden: tuple[HiddenPart, ...]  # two
     turn: float  # largest rotation in a view, radians
-    draw: Callable[[Species, str, float], list[Shape]]
+    draw: Callable[[Species, str, float], Iterator[Shape]]
     """(species, pose, openness in [0, 1]) → shapes from back to front, spanning about 1
     around (0, 0).
     """
