@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -96,10 +96,12 @@ def _draw(edition: str, folder: Path) -> None:
 class _DrawnTopic(NamedTuple):
     """A topic whose images are in the corpus."""
 
-    rows: Mapping[str, Json]  # name of a question → its row but for id and retrieved images
-    query_files: Mapping[str, str]  # name of a question → the file of its query in the corpus
+    rows: dict[str, tuple[str, Json]]
+    """Name of a question → the file of its query in the corpus, its row but for id and retrieved
+    images.
+    """
     examples: list[str]  # files in the corpus, of a question or not
-    histograms: Mapping[str, np.ndarray]  # file in the corpus → colour histogram
+    histograms: dict[str, np.ndarray]  # file in the corpus → colour histogram
 
 
 def _draw_topic(edition: MragBenchEdition, corpus: Path, planned: PlannedTopic) -> _DrawnTopic:
@@ -115,20 +117,19 @@ def _draw_topic(edition: MragBenchEdition, corpus: Path, planned: PlannedTopic) 
         histograms[file] = _histogram(data)
         return file
 
-    pool = []
-    for i in range(planned.pool):
-        pool.append(write(topic.example_image(f"{topic.key}/gt/{i}", size), "gt", i))
+    shots = range(planned.pool)
+    pool = [write(topic.example_image(f"{topic.key}/gt/{i}", size), "gt", i) for i in shots]
     for i, stray in enumerate(plan_distractors(edition, planned)):
         write(stray.example_image(f"{stray.key}/fp", size), "fp", i)
-    rows, query_files = {}, {}
+    rows = {}
     for i, question in enumerate(planned.questions):
         query = in_corpus = topic.query_image(question.name, size)
         if topic.scenario.name == "partial":
             in_corpus = whole(topic.species, topic.part, question.name, size)
-        file = query_files[question.name] = write(in_corpus, "input", i)
+        file = write(in_corpus, "input", i)
         examples = [(corpus / pool[example]).read_bytes() for example in question.examples]
-        rows[question.name] = _row(planned, question, _encode_image(query, file), examples)
-    return _DrawnTopic(rows, query_files, pool, histograms)
+        rows[question.name] = file, _row(planned, question, _encode_image(query, file), examples)
+    return _DrawnTopic(rows, pool, histograms)
 
 
 def _image_name(topic: Topic, index: int, role: str, which: int) -> str:
@@ -226,21 +227,19 @@ def _topic_rows(
     `retrieved_images` are the nearest by cosine of colour histograms, without the query's own.
     """
     histograms: dict[str, np.ndarray] = {}
-    questions: dict[str, Json] = {}
-    query_files: dict[str, str] = {}
+    questions: dict[str, tuple[str, Json]] = {}
     for topic in topics:
         histograms |= topic.histograms
         questions |= topic.rows
-        query_files |= topic.query_files
     files = sorted(histograms)
     table = np.stack([histograms[name] for name in files])
     order = shuffled([*questions], stream(edition.seed, "rows"))
     ids = {name: str(number) for number, name in enumerate(order)}
     rows = []
     for name, row_id in ids.items():
-        row = questions[name]
+        query_file, row = questions[name]
         scores = table @ _histogram(row["image"]["bytes"])
-        scores[files.index(query_files[name])] = -1.0
+        scores[files.index(query_file)] = -1.0
         nearest = np.argsort(-scores, kind="stable")[:_N_RETRIEVED]
         retrieved = [image_cell((corpus / files[i]).read_bytes()) for i in nearest]
         rows.append({"id": row_id, **row, "retrieved_images": retrieved})

@@ -117,7 +117,7 @@ def annotation_rows(page: SpeciesPlan) -> list[Json]:
             for photo, name in zip(page.photos, page.files, strict=True)
         }
         count = sum(labels.values())
-        row: Json = {
+        row = {
             "question": question.text,
             "answer": list(question.answers),
             "sn": page.species.scientific_name,
