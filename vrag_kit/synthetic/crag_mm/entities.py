@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, product
 
 import numpy as np
@@ -156,7 +155,7 @@ def with_article(words: str) -> str:
 class EntityWorld:
     """Entities with distinct names and looks; the same seed invents the same ones.
 
-    In one world a region has one capital and a describer one year of birth.
+    In one world a region has one capital (`capitals`) and a describer one year of birth (`births`).
     """
 
     def __init__(self, seed: str, names: NameGenerator) -> None:
@@ -164,18 +163,10 @@ class EntityWorld:
         self._names = names
         self._taken: set[str] = set()
         self._count = 0
-
-    @cached_property
-    def capitals(self) -> dict[str, str]:
-        """Region → capital."""
-        capitals = shuffled(CAPITALS, stream(self.seed, "capitals"))
-        return dict(zip(REGIONS, capitals, strict=True))
-
-    @cached_property
-    def births(self) -> dict[str, int]:
-        """Describer → year of birth."""
-        years = stream(self.seed, "births").integers(BORN.start, BORN.stop, len(DESCRIBERS))
-        return dict(zip(DESCRIBERS, years.tolist(), strict=True))
+        capitals = shuffled(CAPITALS, stream(seed, "capitals"))
+        self.capitals: dict[str, str] = dict(zip(REGIONS, capitals, strict=True))
+        years = stream(seed, "births").integers(BORN.start, BORN.stop, len(DESCRIBERS)).tolist()
+        self.births: dict[str, int] = dict(zip(DESCRIBERS, years, strict=True))
 
     def new_entity(self) -> Entity:
         """One more entity."""
