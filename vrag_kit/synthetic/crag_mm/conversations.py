@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-import numpy as np
+from numpy.random import Generator
 
 from vrag_kit.synthetic.crag_mm.entities import (
     GROUNDS,
@@ -165,9 +165,7 @@ class Ask:
         }
 
 
-def choose_question(
-    of: Entity, others: tuple[Entity, ...], category: str, rng: np.random.Generator
-) -> Ask:
+def choose_question(of: Entity, others: tuple[Entity, ...], category: str, rng: Generator) -> Ask:
     """Draw a question of a type about an entity, which is compared with one of the others."""
     if category in _KEYS:
         is_plain = of.species.outside.pattern == PATTERNS[0]
@@ -189,7 +187,7 @@ def choose_question(
     return Ask("more", key, _limit(of, key, rng))
 
 
-def _occurrence(of: Entity, key: str, rng: np.random.Generator) -> Ask:
+def _occurrence(of: Entity, key: str, rng: Generator) -> Ask:
     """No is in turn because of the place or the month."""
     place = choose(of.list_fact(key), rng)
     month = choose(of.list_fact("months"), rng)
@@ -202,7 +200,7 @@ def _occurrence(of: Entity, key: str, rng: np.random.Generator) -> Ask:
     return Ask("seen", key, place=place, month=month)
 
 
-def _limit(of: Entity, key: str, rng: np.random.Generator) -> int:
+def _limit(of: Entity, key: str, rng: Generator) -> int:
     """A number that a measure exceeds, or that a year precedes, in half of the cases."""
     number, is_measure = of.numeric_fact(key), key in MEASURES
     away = int(rng.integers(1, (12 if is_measure else 25) + 1))
@@ -222,11 +220,6 @@ class Turn:
     """Whether it depends on the turns before it: on the answer ("Is that more than 40 mm?"), or on
     a change of subject ("it" for another one than the picture's, "And Talia osa?").
     """
-
-    @property
-    def category(self) -> str:
-        """One of the six question types."""
-        return self.ask.category
 
     @property
     def dynamism(self) -> str:
@@ -276,7 +269,7 @@ def _topic(turn: Turn) -> tuple[str, str, str]:
 
 
 def _next_turn(
-    pictured: Entity, look_alikes: tuple[Entity, ...], turns: list[Turn], rng: np.random.Generator
+    pictured: Entity, look_alikes: tuple[Entity, ...], turns: list[Turn], rng: Generator
 ) -> Turn | None:
     """A turn that may come next; None where the draw does not fit."""
     if not turns:
@@ -300,7 +293,7 @@ def _next_turn(
         return None
     other = choose(others, rng)
     if chance[2] < 0.12:  # the previous question about another one
-        can_repeat = is_fact and last.category != RECOGNITION and last.ask.key != "name"
+        can_repeat = is_fact and last.ask.category != RECOGNITION and last.ask.key != "name"
         return Turn(f"And {other.name}?", last.ask, other, pictured, True) if can_repeat else None
     if last.subject is not pictured:
         return None
@@ -313,7 +306,7 @@ def _about(
     subject: Entity,
     pictured: Entity,
     look_alikes: tuple[Entity, ...],
-    rng: np.random.Generator,
+    rng: Generator,
     *,
     is_first: bool,
 ) -> Turn:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
+from numpy.random import Generator
 
 from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
 from vrag_kit.errors import VragError, did_you_mean
@@ -174,7 +174,7 @@ def _pages(entry: EntityEntry, seed: str) -> list[Document]:
     return documents
 
 
-def _aside(entity: Entity, number: int, rng: np.random.Generator) -> WebPage:
+def _aside(entity: Entity, number: int, rng: Generator) -> WebPage:
     """A page about an entity that tells only what it is called and its kind."""
     count = _IN_SNIPPET + int(rng.integers(*_LATER))
     sentences = [f"{entity.name} is {with_article(entity.kind)}."]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
+from numpy.random import Generator
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from vrag_kit.synthetic.world.organisms import KINDS, hidden_part
@@ -187,9 +188,7 @@ def _centred(view: View, scale: float, *, blur: float) -> View:
     return replace(view, scale=scale, x=0.0, y=0.0, leaf=False, blades=0, blur=blur)
 
 
-def _leaf(
-    centre: np.ndarray, rng: np.random.Generator, colors: Sequence[Color], reach: float
-) -> list[Shape]:
+def _leaf(centre: np.ndarray, rng: Generator, colors: Sequence[Color], reach: float) -> list[Shape]:
     """One pointed leaf with its midrib."""
     length = float(np.clip(reach * 0.6, 0.16, 0.4))
     matrix = rotation(rng.uniform(0, 2 * np.pi))
@@ -203,7 +202,7 @@ def _leaf(
     return transformed([edge, inner, Shape(rib, darker(color, 0.65))], matrix, centre)
 
 
-def _grass(rng: np.random.Generator, colors: Sequence[Color]) -> Iterator[Shape]:
+def _grass(rng: Generator, colors: Sequence[Color]) -> Iterator[Shape]:
     """Some seven blades from the lower edge."""
     for _ in range(rng.integers(5, 10)):
         foot = rng.uniform(-0.5, 0.5)
@@ -243,7 +242,7 @@ def damaged(species: Species, part: str, name: str, size: int) -> Image.Image:
     return Image.composite(Image.new("RGB", (size, size), (52, 36, 28)), picture, edge)
 
 
-def _crumpled(points: Points, rng: np.random.Generator) -> Points:
+def _crumpled(points: Points, rng: Generator) -> Points:
     """The outline in a sheet that was crumpled: the same stream, the same creases."""
     moved = points
     for _ in range(3):
@@ -254,7 +253,7 @@ def _crumpled(points: Points, rng: np.random.Generator) -> Points:
     return moved
 
 
-def _tear(shapes: list[Shape], part: str, rng: np.random.Generator, size: int) -> Image.Image:
+def _tear(shapes: list[Shape], part: str, rng: Generator, size: int) -> Image.Image:
     """What is torn away, white: the part with a ragged margin, and wedges elsewhere."""
     mask = part_mask(shapes, part, size).filter(ImageFilter.MaxFilter(5))
     pen = ImageDraw.Draw(mask)
@@ -345,7 +344,7 @@ def draw_tray(
     side = 3 * size
     image = Image.new("RGB", (side, side), rgb(rng.uniform(60, 120, size=3)))
     wood = rgb(stream(key, "wood").uniform((120, 84, 52), (196, 150, 104)))
-    shapes = [*_board(wood), *_specimen(species)]
+    shapes = [*_board(species, wood)]
     for place, color in enumerate(chips):
         shapes += _chip(_centre(place), None if place == missing else COLORS[color], wood)
     paint(image, transformed(shapes, scale * turn, offset))
@@ -370,31 +369,28 @@ def _square(centre: np.ndarray, half: float, color: Color) -> Shape:
     return Shape(centre + half * polygon("-1 -1, 1 -1, 1 1, -1 1"), color)
 
 
-def _board(wood: Color) -> list[Shape]:
-    return [
-        _square(np.zeros(2), 0.485, darker(wood, 0.6)),
-        _square(np.zeros(2), 0.455, wood),
-        Shape(polygon("-0.44 -0.2, 0.44 -0.2, 0.44 0.2, -0.44 0.2"), (238, 232, 216)),
-    ]
-
-
-def _specimen(species: Species) -> list[Shape]:
+def _board(species: Species, wood: Color) -> Iterator[Shape]:
+    """The board with the pinned specimen."""
+    yield _square(np.zeros(2), 0.485, darker(wood, 0.6))
+    yield _square(np.zeros(2), 0.455, wood)
+    yield filled("-0.44 -0.2, 0.44 -0.2, 0.44 0.2, -0.44 0.2", (238, 232, 216), 0)
     kind = KINDS[species.kind]
-    drawn = kind.draw(species, kind.outside_pose, 0.0)
-    upright = transformed(drawn, 0.36 * np.eye(2), (0.0, 0.0))
-    return [*upright, disc(0, 0, 0.014, (210, 40, 40), 10)]
+    specimen = kind.draw(species, kind.outside_pose, 0.0)
+    yield from transformed(specimen, 0.36 * np.eye(2), (0.0, 0.0))
+    yield disc(0, 0, 0.014, (210, 40, 40), 10)
 
 
-def _chip(centre: np.ndarray, color: Color | None, wood: Color) -> list[Shape]:
+def _chip(centre: np.ndarray, color: Color | None, wood: Color) -> Iterator[Shape]:
     """A chip in its place; None: the empty place, a dark hole."""
-    hole = _square(centre, 0.095, darker(wood, 0.45))
-    if color is None:
-        return [hole, _square(centre + 0.012, 0.083, darker(wood, 0.3))]
-    rim = _square(centre, 0.088, lighter(color, 0.25))
-    return [hole, rim, _square(centre + 0.006, 0.08, color)]
+    yield _square(centre, 0.095, darker(wood, 0.45))
+    if color:
+        yield _square(centre, 0.088, lighter(color, 0.25))
+        yield _square(centre + 0.006, 0.08, color)
+    else:
+        yield _square(centre + 0.012, 0.083, darker(wood, 0.3))
 
 
-Land = Callable[[np.random.Generator], Iterator[Shape]]
+Land = Callable[[Generator], Iterator[Shape]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,7 +404,7 @@ class Region:
     words: str  # its look
 
 
-def _mesas(rng: np.random.Generator) -> Iterator[Shape]:
+def _mesas(rng: Generator) -> Iterator[Shape]:
     for x in rng.uniform(-0.5, 0.5, size=3):
         wide, high = rng.uniform((0.1, 0.14), (0.18, 0.26))
         top = [(x - 0.7 * wide, -high), (x + 0.7 * wide, -high)]
@@ -417,7 +413,7 @@ def _mesas(rng: np.random.Generator) -> Iterator[Shape]:
         yield Shape(moved(rock * (1, 0.5), 0, -0.02), (138, 60, 40))
 
 
-def _conifers(rng: np.random.Generator) -> Iterator[Shape]:
+def _conifers(rng: Generator) -> Iterator[Shape]:
     for x in np.sort(rng.uniform(-0.55, 0.55, size=9)):
         high = rng.uniform(0.2, 0.4)
         for step in range(3):
@@ -428,7 +424,7 @@ def _conifers(rng: np.random.Generator) -> Iterator[Shape]:
             yield Shape(tree, darker((34, 72, 52), rng.uniform(0.8, 1.1)))
 
 
-def _palms(rng: np.random.Generator) -> Iterator[Shape]:
+def _palms(rng: Generator) -> Iterator[Shape]:
     yield filled("-0.6 0, 0.6 0, 0.6 0.08, -0.6 0.08", (60, 150, 190), 0)
     for x in rng.uniform(-0.45, 0.45, size=4):
         high = rng.uniform(0.22, 0.38)
@@ -442,7 +438,7 @@ def _palms(rng: np.random.Generator) -> Iterator[Shape]:
             yield Shape(frond, (56, 138, 60))
 
 
-def _peaks(rng: np.random.Generator) -> Iterator[Shape]:
+def _peaks(rng: Generator) -> Iterator[Shape]:
     for x in rng.uniform(-0.5, 0.5, size=4):
         wide, high = rng.uniform((0.2, 0.25), (0.3, 0.42))
         hill = np.array([(x - wide, 0.02), (x, -high), (x + wide, 0.02)])
@@ -459,14 +455,14 @@ _HUT = (
 """Outline and color of wall, roof and door."""
 
 
-def _huts(rng: np.random.Generator) -> Iterator[Shape]:
+def _huts(rng: Generator) -> Iterator[Shape]:
     yield filled("-0.6 0.03, -0.2 -0.1, 0.2 -0.06, 0.6 0.03", (150, 90, 160))
     for x in rng.uniform(-0.4, 0.4, size=3):
         for outline, color in _HUT:
             yield Shape(moved(polygon(outline), x, 0.0), color)
 
 
-def _reeds(rng: np.random.Generator) -> Iterator[Shape]:
+def _reeds(rng: Generator) -> Iterator[Shape]:
     for i, x in enumerate(rng.uniform(-0.4, 0.4, size=3)):
         yield Shape(ellipse(x, 0.16 + 0.1 * i, 0.3, 0.04), (120, 156, 164))
     for x in rng.uniform(-0.55, 0.55, size=26):
@@ -508,9 +504,7 @@ def draw_region_example(region: Region, kind: str, name: str, size: int) -> Imag
     return _with_resident(land, kind, name, scale=scale, x=x, y=y, turn=0.0)
 
 
-def _land(
-    region: Region, horizon: float, grow: float, rng: np.random.Generator, side: int
-) -> Image.Image:
+def _land(region: Region, horizon: float, grow: float, rng: Generator, side: int) -> Image.Image:
     """Sky, ground with stones and tufts, and the landmark, `grow` times its size."""
     image = Image.new("RGB", (side, side), region.ground)
     sky = np.array([(-0.6, -0.6), (0.6, -0.6), (0.6, horizon), (-0.6, horizon)])

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import numpy as np
+from numpy.random import Generator
 from PIL import Image
 
 from vrag_kit.benchmarks.images import decode
@@ -175,7 +175,7 @@ def _found(edition: str, query: Query) -> tuple[Species, questions.Question]:
     )
 
 
-def _otherwise(species: Species, question: questions.Question, rng: np.random.Generator) -> Species:
+def _otherwise(species: Species, question: questions.Question, rng: Generator) -> Species:
     """The species with another look of the asked part."""
     look = species.hidden[question.part]
     outside = species.outside
@@ -189,5 +189,5 @@ def _otherwise(species: Species, question: questions.Question, rng: np.random.Ge
     return replace(species, hidden={**species.hidden, question.part: new})
 
 
-def _other(values: Iterable[str], taken: Sequence[str], rng: np.random.Generator) -> str:
+def _other(values: Iterable[str], taken: Sequence[str], rng: Generator) -> str:
     return choose([value for value in values if value not in taken], rng)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.random import Generator
 from PIL import Image, ImageFilter
 
 from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart, hidden_part, hidden_parts
@@ -75,7 +76,7 @@ def sample_view(
     species: Species,
     pose: str,
     openness: float,
-    rng: np.random.Generator,
+    rng: Generator,
     name: str,
     cover: str = "",
 ) -> View:
@@ -119,7 +120,7 @@ def _blades(species: Species, view: View) -> Iterator[Shape]:
         yield Shape(smooth(outline, 1), color)
 
 
-def _leaf(species: Species, view: View, organism: list[Shape]) -> list[Shape]:
+def _leaf(species: Species, view: View, organism: list[Shape]) -> Iterator[Shape]:
     """A leaf over the part that the view covers, or somewhere over the organism."""
     rng = stream(view.name, "leaf")
     _, *growing = palette(species)
@@ -134,10 +135,8 @@ def _leaf(species: Species, view: View, organism: list[Shape]) -> list[Shape]:
     color = rgb(c * rng.uniform(0.6, 1.15) for c in choose(growing, rng))
     outline = ellipse(0, 0, 1, 1, n=16) * (1 + 0.12 * rng.standard_normal((16, 1)).clip(-1, 1.5))
     vein = polygon("-0.9 -0.04, 0.9 0.0, -0.9 0.04")
-    return [
-        Shape(centre + outline * half, color),
-        Shape(centre + vein * half, darker(color, 0.75), alpha=160),
-    ]
+    yield Shape(centre + outline * half, color)
+    yield Shape(centre + vein * half, darker(color, 0.75), alpha=160)
 
 
 def palette(species: Species) -> tuple[Color, ...]:

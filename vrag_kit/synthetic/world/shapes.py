@@ -9,7 +9,7 @@ it was drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -106,15 +106,13 @@ def filled(corners: str, color: Color, rounds: int = 2, alpha: int = 255) -> Sha
     return Shape(smooth(polygon(corners), rounds), color, alpha=alpha)
 
 
-def shaded(points: Points, color: Color) -> list[Shape]:
+def shaded(points: Points, color: Color) -> Iterator[Shape]:
     """A body with a darker rim and a soft highlight at its upper left: three shapes."""
     centre = points.mean(axis=0)
     light = shrink_toward(points, moved(centre, -0.05, -0.1), 0.55)
-    return [
-        Shape(points, darker(color, 0.72)),
-        Shape(shrink_toward(points, centre, 0.93), color),
-        Shape(light, lighter(color, 0.25), alpha=70),
-    ]
+    yield Shape(points, darker(color, 0.72))
+    yield Shape(shrink_toward(points, centre, 0.93), color)
+    yield Shape(light, lighter(color, 0.25), alpha=70)
 
 
 def darker(color: Color, share: float) -> Color:

@@ -117,7 +117,7 @@ _RAISED = "0.08 0.02, 0.06 -0.25, -0.04 -0.48, -0.2 -0.5, -0.36 -0.36, -0.28 -0.
 """A bird's wing, raised."""
 
 
-def _raised_wing(species: Species, openness: float) -> list[Shape]:
+def _raised_wing(species: Species, openness: float) -> Iterator[Shape]:
     lift = 0.15 + 0.85 * openness
     shoulder = np.array([0.0, 0.02])
     wing = smooth(shoulder + (polygon(_RAISED) - shoulder) * (0.75 + 0.25 * lift, lift))
@@ -157,14 +157,15 @@ def _mouth(species: Species, openness: float) -> Iterator[Shape]:
     yield from draw_part(species, "inside of the mouth", mouth, (0.37, 0.03))
 
 
-def _dorsal_fin(species: Species, back: float, openness: float | None) -> list[Shape]:
+def _dorsal_fin(species: Species, back: float, openness: float | None) -> Iterator[Shape]:
     """The fin on the `back`; None: folded down."""
     lift = 0.03 + (0.25 * openness if openness is not None else 0.0)
     front = [(-0.26, back + 0.05), (-0.3, back - lift * 0.7), (-0.1, back - lift * 1.25)]
     fin = smooth([*front, (0.12, back - lift * 1.3), (0.2, back + 0.02)])
     if openness is None:
-        return [Shape(fin, darker(species.coat, 0.6))]
-    return draw_part(species, "dorsal fin", fin, (-0.04, back - lift * 0.5))
+        yield Shape(fin, darker(species.coat, 0.6))
+    else:
+        yield from draw_part(species, "dorsal fin", fin, (-0.04, back - lift * 0.5))
 
 
 def draw_fish(species: Species, pose: str, openness: float) -> Iterator[Shape]:
@@ -185,15 +186,6 @@ def draw_fish(species: Species, pose: str, openness: float) -> Iterator[Shape]:
     yield disc(0.293, -0.035, 0.016, (18, 18, 20), 10)
 
 
-def _throat(species: Species, fan: float) -> list[Shape]:
-    if fan <= 0.02:
-        return []
-    drop = 0.34 * fan
-    lower = [(0.4, -0.02 + drop * 0.8), (0.3, 0.0 + drop), (0.14, -0.01 + drop * 0.75)]
-    throat = smooth([(0.36, -0.07), *lower, (0.1, 0.03)])
-    return draw_part(species, "throat fan", throat, (0.28, 0.4 * drop))
-
-
 def _side(species: Species, fan: float) -> Iterator[Shape]:
     coat = species.coat
     tail = smooth(polygon("-0.16 -0.02, -0.34 0.02, -0.52 0.16, -0.5 0.19, -0.3 0.12, -0.14 0.1"))
@@ -204,7 +196,11 @@ def _side(species: Species, fan: float) -> Iterator[Shape]:
     for x, lean in ((-0.17, 1.0), (0.1, 1.0), (-0.1, -0.6), (0.17, 0.5)):
         leg = smooth([(x, 0.04), (x + 0.06, 0.05), *moved(foot * (lean, 1), x, 0)], 1)
         yield Shape(leg, darker(coat, 0.62))
-    yield from _throat(species, fan)
+    if fan > 0.02:
+        drop = 0.34 * fan
+        lower = [(0.4, -0.02 + drop * 0.8), (0.3, 0.0 + drop), (0.14, -0.01 + drop * 0.75)]
+        throat = smooth([(0.36, -0.07), *lower, (0.1, 0.03)])
+        yield from draw_part(species, "throat fan", throat, (0.28, 0.4 * drop))
     yield from draw_part(species, "", body, (0.02, 0.0))
     yield from shaded(head, coat)
     yield disc(0.33, -0.14, 0.02, (240, 210, 90))
@@ -300,7 +296,7 @@ def draw_flower(species: Species, pose: str, openness: float) -> Iterator[Shape]
 _STALK = (224, 208, 178)
 
 
-def _stalk(top: float) -> list[Shape]:
+def _stalk(top: float) -> Iterator[Shape]:
     foot = [(0.075, 0.3), (0.12, 0.46), (-0.12, 0.46), (-0.075, 0.3)]
     return shaded(smooth([(-0.07, top), (0.07, top), *foot]), _STALK)
 
