@@ -90,9 +90,11 @@ def _open(
     rows, is_edition = edition_or_rows(
         parameter, name, CRAG_MM_EDITIONS, generate_crag_mm, indexes or images
     )
+    if is_edition:
+        indexes, rows = str(rows), Path(rows) / kind
     image_index = web_index = None
-    if is_edition or indexes:
-        folders = index_folders(Path(rows) if is_edition else project_path(indexes), split)
+    if indexes:
+        folders = index_folders(project_path(indexes), split)
         image_index, web_index = (path if path.is_dir() else None for path in folders)
         if not (image_index or web_index):
             raise VragError(
@@ -100,16 +102,15 @@ def _open(
                 f" {folders[1].name!r}; expected converted indexes of the split in it."
             )
     benchmark = load_crag_mm(
-        Path(rows) / kind if is_edition else rows,
+        rows,
         split,
         image_index=image_index,
         web_index=web_index,
         images=project_path(images) if images else None,
         egocentric_size=(egocentric_size[0], egocentric_size[1]) if egocentric_size else None,
     )
-    if not is_edition:
-        return benchmark
-    return replace(benchmark, name=f"{name}-{kind}-{split.replace('_', '-')}")
+    named = f"{name}-{kind}-{split.replace('_', '-')}" if is_edition else benchmark.name
+    return replace(benchmark, name=named)
 
 
 PAGES = {"head": 16, "torso": 10, "tail": 6}

@@ -16,7 +16,6 @@ cosine of colour histograms. It stands for the CLIP of the real data set.
 
 from __future__ import annotations
 
-import io
 import shutil
 from collections.abc import Sequence
 from functools import partial
@@ -32,6 +31,7 @@ from vrag_kit.benchmarks.datasets.mrag_bench_corpora import (
     load_mrag_texts,
     read_class_labels,
 )
+from vrag_kit.benchmarks.images import decode
 from vrag_kit.errors import VragError
 from vrag_kit.files import project_path, write_file
 from vrag_kit.log import progress
@@ -49,6 +49,7 @@ from vrag_kit.synthetic.mrag_bench.topics import (
     plan_edition,
 )
 from vrag_kit.synthetic.rows import IMAGE, IMAGES, TEXT, image_cell, parquet_bytes, shards
+from vrag_kit.synthetic.world.photographs import encode_image
 from vrag_kit.synthetic.world.traits import shuffled, stream
 from vrag_kit.types import Benchmark, Json
 
@@ -166,22 +167,16 @@ def _encode_image(image: Image.Image, name: str) -> bytes:
     """An image as the bytes of a file of that name; PNG files have a palette, of which one color
     is marked as transparent.
     """
-    file = io.BytesIO()
     if name.endswith(".png"):
-        image.quantize(64, dither=Image.Dither.NONE).save(file, "PNG", transparency=0)
-    elif name.endswith(".webp"):
-        image.save(file, "WEBP", quality=86, method=2)
-    else:
-        image.save(file, "JPEG", quality=86)
-    return file.getvalue()
+        return encode_image(image.quantize(64, dither=Image.Dither.NONE), "PNG", transparency=0)
+    if name.endswith(".webp"):
+        return encode_image(image, "WEBP", quality=86, method=2)
+    return encode_image(image, "JPEG", quality=86)
 
 
 def _reencode_image(data: bytes) -> bytes:
     """The same pixels as other bytes: a PNG file without palette."""
-    file = io.BytesIO()
-    with Image.open(io.BytesIO(data)) as image:
-        image.convert("RGB").save(file, "PNG")
-    return file.getvalue()
+    return encode_image(decode(data, "a drawn image"), "PNG")
 
 
 def _row(
@@ -211,8 +206,7 @@ def _row(
 
 def _histogram(data: bytes) -> np.ndarray:
     """Root of the color histogram, 6 × 6 × 6 bins, of the middle of an image; of unit length."""
-    with Image.open(io.BytesIO(data)) as file:
-        small = np.asarray(file.convert("RGB").resize((48, 48), Image.Resampling.BOX))
+    small = np.asarray(decode(data, "a drawn image").resize((48, 48), Image.Resampling.BOX))
     bins = small[6:42, 6:42].reshape(-1, 3).astype(np.int64) * 6 // 256
     counts = np.bincount(bins @ np.array([36, 6, 1]), minlength=216)
     root = np.sqrt(counts.astype(np.float64))

@@ -190,11 +190,16 @@ def _background(species: Species, view: View, size: int) -> Image.Image:
     return blurred.resize((size, size), Image.Resampling.BILINEAR)
 
 
+def encode_image(image: Image.Image, kind: str, **options: int) -> bytes:
+    """Return an image as the bytes of a file of that kind ("PNG"), saved with Pillow's options."""
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
 def encode_jpeg(image: Image.Image) -> bytes:
     """Return an image as the bytes of a JPEG file, as all photographs are stored."""
-    file = io.BytesIO()
-    image.save(file, "JPEG", quality=88, subsampling=0)
-    return file.getvalue()
+    return encode_image(image, "JPEG", quality=88, subsampling=0)
 
 
 def blurred(image: Image.Image, view: View) -> Image.Image:
