@@ -19,7 +19,6 @@ from numpy.random import Generator
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from vrag_kit.synthetic.world.organisms import KINDS, hidden_part
-from vrag_kit.synthetic.world.organisms.bodies import YOUNG
 from vrag_kit.synthetic.world.photographs import (
     View,
     blurred,
@@ -218,12 +217,12 @@ def _grass(rng: Generator, colors: Sequence[Color]) -> Iterator[Shape]:
 def young(species: Species, part: str, name: str, size: int) -> Image.Image:
     """The young one: caterpillar, chick, bud, button, fry or hatchling."""
     rng = stream(name, "young")
-    view = sample_view(species, KINDS[species.kind].resting[0], 0.0, rng, name)
-    turn = min(KINDS[species.kind].turn, 0.35)
+    kind = KINDS[species.kind]
+    view = sample_view(species, kind.resting[0], 0.0, rng, name)
+    turn = min(kind.turn, 0.35)
     view = replace(view, scale=rng.uniform(0.7, 0.9), x=view.x / 2, y=view.y / 2, blur=0.004)
     view = replace(view, angle=rng.uniform(-turn, turn))
-    shapes = place_shapes(YOUNG[species.kind](species), view)
-    return draw_over_scene(species, view, shapes, size)
+    return draw_over_scene(species, view, place_shapes(kind.young(species), view), size)
 
 
 def damaged(species: Species, part: str, name: str, size: int) -> Image.Image:

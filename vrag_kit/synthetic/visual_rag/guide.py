@@ -214,8 +214,7 @@ def generate_field_guide(edition: str, folder: Path | str) -> Path:
     """Generate an edition ("full" or "small") in `folder` unless it exists; returns the folder.
     Raises as `generate_once` does.
     """
-    outputs = ("images", "images24")
-    return generate_once("field-guide", edition, EDITIONS, folder, _draw, outputs)
+    return generate_once("field-guide", edition, EDITIONS, folder, _draw, ("images", "images24"))
 
 
 def _draw(edition: str, folder: Path) -> None:

@@ -47,6 +47,8 @@ class OrganismKind:
     """(species, pose, openness in [0, 1]) → shapes from back to front, spanning about 1
     around (0, 0).
     """
+    young: Callable[[Species], Iterator[Shape]]
+    """The same of a young one."""
 
     @property
     def outside_pose(self) -> str:
@@ -86,6 +88,7 @@ _MOTH = OrganismKind(
     hidden=_hidden("moth"),
     turn=np.pi,
     draw=bodies.draw_moth,
+    young=bodies.caterpillar,
 )
 _BIRD = OrganismKind(
     name="bird",
@@ -97,6 +100,7 @@ _BIRD = OrganismKind(
     hidden=_hidden("bird"),
     turn=0.35,
     draw=bodies.draw_bird,
+    young=bodies.chick,
 )
 _FLOWER = OrganismKind(
     name="flower",
@@ -108,6 +112,7 @@ _FLOWER = OrganismKind(
     hidden=_hidden("flower"),
     turn=0.5,
     draw=bodies.draw_flower,
+    young=bodies.bud,
 )
 _MUSHROOM = OrganismKind(
     name="mushroom",
@@ -119,6 +124,7 @@ _MUSHROOM = OrganismKind(
     hidden=_hidden("mushroom"),
     turn=0.4,
     draw=bodies.draw_mushroom,
+    young=bodies.button,
 )
 _FISH = OrganismKind(
     name="fish",
@@ -130,6 +136,7 @@ _FISH = OrganismKind(
     hidden=_hidden("fish"),
     turn=0.5,
     draw=bodies.draw_fish,
+    young=bodies.fry,
 )
 _LIZARD = OrganismKind(
     name="lizard",
@@ -141,6 +148,7 @@ _LIZARD = OrganismKind(
     hidden=_hidden("lizard"),
     turn=np.pi / 4,
     draw=bodies.draw_lizard,
+    young=bodies.hatchling,
 )
 _KINDS = (_MOTH, _BIRD, _FLOWER, _MUSHROOM, _FISH, _LIZARD)
 KINDS = {kind.name: kind for kind in _KINDS}

@@ -13,7 +13,7 @@ pale hint of the grown one's outer color, and none of its pattern.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -444,14 +444,3 @@ def hatchling(species: Species) -> Iterator[Shape]:
     yield Shape(ellipse(0.19, -0.24, 0.03, 0.044), (16, 16, 16))
     yield filled(f"{shell}, {shell_below}", (236, 230, 214), 0)
     yield from shaded(arm, darker(color, 0.8))
-
-
-YOUNG: dict[str, Callable[[Species], Iterator[Shape]]] = {
-    "moth": caterpillar,
-    "bird": chick,
-    "flower": bud,
-    "mushroom": button,
-    "fish": fry,
-    "lizard": hatchling,
-}
-"""Kind of organism → shapes of a young one, from back to front, spanning about 1."""
