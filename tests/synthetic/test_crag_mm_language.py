@@ -73,7 +73,7 @@ def test_in_a_world_names_and_looks_are_distinct_and_years_make_sense(number: in
     entities = [world.new_entity() for _ in range(30)]
     entities += [each for of in entities[:10] if (each := world.new_confusable(of))]
     assert len({each.name for each in entities}) == len(entities)
-    assert len({each.look for each in entities}) == len(entities)
+    assert len({each.facts["look"] for each in entities}) == len(entities)
     for each in entities:
         assert set(each.facts) == {*ATTRIBUTES, *WEB_FACTS}
         assert 30 <= each.numeric_fact("year") - each.numeric_fact("born") <= 50
@@ -93,7 +93,7 @@ def test_the_rule_judge_tells_answers_from_abstentions_and_from_what_is_true_of_
             said = {"right": f"{name}: {turn.reply.value}.", "none": f"{name}: I don't know."}
             values = [turn.ask.expected_answer(other).value for other in scene.others]
             wrong = next((value for value in values if value != turn.reply.value), None)
-            if wrong and turn.category != "simple-recognition":
+            if wrong and turn.ask.category != "simple-recognition":
                 said["another's"] = f"{name}: {wrong}."
             for kind, answer in said.items():
                 verdicts[kind, judge.verdict(query, answer).score] += 1
@@ -102,7 +102,7 @@ def test_the_rule_judge_tells_answers_from_abstentions_and_from_what_is_true_of_
 
 def test_every_type_occurs_and_the_short_answer_stands_in_the_sentence() -> None:
     assert make_scene("test/1", 2).turns == SCENES[1].turns != SCENES[7].turns
-    assert {turn.category for turn in TURNS} == set(TYPE_SHARES)
+    assert {turn.ask.category for turn in TURNS} == set(TYPE_SHARES)
     assert 0.2 < sum(turn.needs_history for turn in TURNS) / len(TURNS) < 0.5
     for scene in SCENES:
         asked = [(turn.search_query, turn.ask.form) for turn in scene.turns]
@@ -123,7 +123,8 @@ def test_pages_tell_once_what_is_true_and_snippets_are_their_beginnings() -> Non
             told = page.result.split(". ")
             assert len(set(told)) == len(told)
             if entity := entities.get(page.name):
-                facts = {**entity.facts, "name": entity.name, "look": with_article(entity.look)}
+                look = with_article(entity.facts["look"])
+                facts = {**entity.facts, "name": entity.name, "look": look}
                 sentences = {form.format(**facts) for form in SENTENCES.values()}
                 assert set(re.findall(r"[A-Z][^.]*\.", page.result)) <= sentences
     assert 0.3 < sum(later) / len(later) < 0.9  # some facts stand outside the snippets

@@ -33,19 +33,13 @@ folders of another version are then generated again.
 NOTE = "edition.json"
 Source = str | Mapping[str, str]
 """A synthetic edition by name, or a mapping of real files."""
-
-
-def _names(benchmark: str) -> dict[str, str]:
-    return {benchmark: "full", f"{benchmark}-small": "small"}
-
-
-DRAWN = _names("field-guide")
+DRAWN = {"field-guide": "full", "field-guide-small": "small"}
 """Name of an edition of the Field Guide → "full" or "small"; its folder is data/<name>."""
-DRAWN_MRAG = _names("field-guide-mrag-bench")
+DRAWN_MRAG = {"field-guide-mrag-bench": "full", "field-guide-mrag-bench-small": "small"}
 """The same of MRAG-Bench."""
-CRAG_MM_EDITIONS = _names("field-guide-crag-mm")
+CRAG_MM_EDITIONS = {"field-guide-crag-mm": "full", "field-guide-crag-mm-small": "small"}
 """The same of CRAG-MM."""
-DRAWN_SUITE = _names("field-guide-mrag-suite")
+DRAWN_SUITE = {"field-guide-mrag-suite": "full", "field-guide-mrag-suite-small": "small"}
 """The same of MRAG-Suite."""
 EVERY_EDITION = (*DRAWN, *DRAWN_MRAG, *CRAG_MM_EDITIONS, *DRAWN_SUITE)
 

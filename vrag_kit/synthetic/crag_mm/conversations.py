@@ -7,15 +7,16 @@ Questions with a number, a place or a month are drawn so that yes and no are equ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-import numpy as np
+from numpy.random import Generator
 
 from vrag_kit.synthetic.crag_mm.entities import (
     GROUNDS,
     MONTHS,
     REGIONS,
+    SENTENCES,
     Entity,
     choose_by_share,
 )
@@ -40,42 +41,40 @@ LENGTH_SHARES = {2: 0.03, 3: 0.07, 4: 0.20, 5: 0.37, 6: 0.33}
 """Turns of a conversation → share (4.9 turns on average, as in CRAG-MM)."""
 
 
-class _Fact(NamedTuple):
-    category: str
-    question: str  # {it}: "this moth", "it", a name or "that one"
-    sentence: str
-
-
-FACTS: Mapping[str, _Fact] = {
-    "color": _Fact(RECOGNITION, "What is the main color of {it}?", "It is {value}."),
-    "pattern": _Fact(RECOGNITION, "Which pattern does {it} have?", "It is {value}."),
-    "second": _Fact(
-        RECOGNITION, "In which color is {it} patterned?", "It is patterned in {value}."
-    ),
-    "name": _Fact(KNOWLEDGE, "What is the name of {it}?", "It is {value}."),
-    "family": _Fact(KNOWLEDGE, "To which family does {it} belong?", "It belongs to {value}."),
-    "describer": _Fact(KNOWLEDGE, "Who described {it}?", "{value} described it."),
-    "year": _Fact(KNOWLEDGE, "In which year was {it} described?", "It was described in {value}."),
-    "region": _Fact(KNOWLEDGE, "In which region does {it} live?", "It lives in {value}."),
-    "length": _Fact(KNOWLEDGE, "How long is {it}?", "It is {value} long."),
-    "width": _Fact(KNOWLEDGE, "How wide is {it}?", "It is {value} wide."),
-    "eaten": _Fact(KNOWLEDGE, "By which animals is {it} eaten?", "It is eaten by {value}."),
-    "smell": _Fact(KNOWLEDGE, "Of what does {it} smell?", "It smells of {value}."),
-    "months": _Fact(AGGREGATION, "In which months is {it} seen?", "It is seen in {value}."),
-    "found": _Fact(AGGREGATION, "On which grounds is {it} found?", "It is found on {value}."),
-    "capital": _Fact(
-        MULTI_HOP,
-        "What is the capital of the region in which {it} lives?",
-        "The capital is {value}.",
-    ),
-    "born": _Fact(
-        MULTI_HOP,
-        "In which year was the person born who described {it}?",
-        "That person was born in {value}.",
-    ),
+QUESTIONS = {  # fact → its question about {it}: "this moth", "it", a name or "that one"
+    "color": "What is the main color of {it}?",
+    "pattern": "Which pattern does {it} have?",
+    "second": "In which color is {it} patterned?",
+    "name": "What is the name of {it}?",
+    "family": "To which family does {it} belong?",
+    "describer": "Who described {it}?",
+    "year": "In which year was {it} described?",
+    "region": "In which region does {it} live?",
+    "length": "How long is {it}?",
+    "width": "How wide is {it}?",
+    "eaten": "By which animals is {it} eaten?",
+    "smell": "Of what does {it} smell?",
+    "months": "In which months is {it} seen?",
+    "found": "On which grounds is {it} found?",
+    "capital": "What is the capital of the region in which {it} lives?",
+    "born": "In which year was the person born who described {it}?",
+}
+_ANSWERS = {
+    **SENTENCES,
+    "color": "It is {color}.",
+    "pattern": "It is {pattern}.",
+    "second": "It is patterned in {second}.",
+    "name": "It is {name}.",
+    "describer": "{describer} described it.",
+    "length": "It is {length} long.",
+    "width": "It is {width} wide.",
+    "capital": "The capital is {capital}.",
+    "born": "That person was born in {born}.",
 }
 MEASURES = {"length": "long", "width": "wide"}
 VISIBLE = ("color", "pattern", "second")
+_KEYS = {RECOGNITION: VISIBLE, AGGREGATION: ("months", "found"), MULTI_HOP: ("capital", "born")}
+"""Question type → its facts; all others are of `KNOWLEDGE`."""
 _NUMBERS = (*MEASURES, "year", "born")
 _GRAPH_FACTS = ("family", "describer", "year", "region", "length", "width")
 _OTHERS_FACTS = (*_GRAPH_FACTS, "months", "found", "eaten", "smell")
@@ -104,7 +103,7 @@ class Reply(NamedTuple):
 class Ask:
     """A question of one of these forms:
 
-    * "fact": for the fact `key` of `FACTS`;
+    * "fact": for the fact `key` of `QUESTIONS`;
     * "more": whether the measure `key` is more than `number` mm;
     * "before": whether the entity was described before the year `number`;
     * "longer", "which": whether the entity is longer than `other`; which of both is;
@@ -124,22 +123,20 @@ class Ask:
     def category(self) -> str:
         """One of the six question types."""
         if self.form == "fact":
-            return FACTS[self.key].category
+            return next((name for name, keys in _KEYS.items() if self.key in keys), KNOWLEDGE)
         return REASONING if self.form == "seen" else COMPARISON
 
     def question(self, it: str) -> str:
         """Return the question about `it`, such as "this moth"."""
         if self.form == "fact":
-            return FACTS[self.key].question.format(it=it)
+            return QUESTIONS[self.key].format(it=it)
         return _FORMS[self.form][0].format(it=it, **self._words())
 
     def expected_answer(self, of: Entity) -> Reply:
         """Return the answer about an entity."""
         if self.form == "fact":
-            look = of.species.outside
-            visible = {"color": look.color, "pattern": look.pattern, "second": look.second}
-            value = {**of.facts, **visible, "name": of.name}[self.key]
-            return Reply(value, FACTS[self.key].sentence.format(value=value))
+            facts = {**of.facts, **asdict(of.species.outside), "name": of.name}
+            return Reply(facts[self.key], _ANSWERS[self.key].format(**facts))
         others = self.other.facts["length"] if self.other else ""
         if self.form == "seen":
             in_months = self.month in of.list_fact("months")
@@ -168,18 +165,12 @@ class Ask:
         }
 
 
-def choose_question(
-    of: Entity, others: tuple[Entity, ...], category: str, rng: np.random.Generator
-) -> Ask:
+def choose_question(of: Entity, others: tuple[Entity, ...], category: str, rng: Generator) -> Ask:
     """Draw a question of a type about an entity, which is compared with one of the others."""
-    has_pattern = of.species.outside.pattern != PATTERNS[0]
-    keys = {
-        RECOGNITION: VISIBLE if has_pattern else VISIBLE[:2],
-        AGGREGATION: ("months", "found"),
-        MULTI_HOP: ("capital", "born"),
-    }
-    if category in keys:
-        return Ask("fact", choose(keys[category], rng))
+    if category in _KEYS:
+        is_plain = of.species.outside.pattern == PATTERNS[0]
+        keys = VISIBLE[:2] if category == RECOGNITION and is_plain else _KEYS[category]
+        return Ask("fact", choose(keys, rng))
     if category == REASONING:
         return _occurrence(of, choose(("region", "found"), rng), rng)
     draw = rng.random()
@@ -196,7 +187,7 @@ def choose_question(
     return Ask("more", key, _limit(of, key, rng))
 
 
-def _occurrence(of: Entity, key: str, rng: np.random.Generator) -> Ask:
+def _occurrence(of: Entity, key: str, rng: Generator) -> Ask:
     """No is in turn because of the place or the month."""
     place = choose(of.list_fact(key), rng)
     month = choose(of.list_fact("months"), rng)
@@ -209,7 +200,7 @@ def _occurrence(of: Entity, key: str, rng: np.random.Generator) -> Ask:
     return Ask("seen", key, place=place, month=month)
 
 
-def _limit(of: Entity, key: str, rng: np.random.Generator) -> int:
+def _limit(of: Entity, key: str, rng: Generator) -> int:
     """A number that a measure exceeds, or that a year precedes, in half of the cases."""
     number, is_measure = of.numeric_fact(key), key in MEASURES
     away = int(rng.integers(1, (12 if is_measure else 25) + 1))
@@ -229,11 +220,6 @@ class Turn:
     """Whether it depends on the turns before it: on the answer ("Is that more than 40 mm?"), or on
     a change of subject ("it" for another one than the picture's, "And Talia osa?").
     """
-
-    @property
-    def category(self) -> str:
-        """One of the six question types."""
-        return self.ask.category
 
     @property
     def dynamism(self) -> str:
@@ -283,7 +269,7 @@ def _topic(turn: Turn) -> tuple[str, str, str]:
 
 
 def _next_turn(
-    pictured: Entity, look_alikes: tuple[Entity, ...], turns: list[Turn], rng: np.random.Generator
+    pictured: Entity, look_alikes: tuple[Entity, ...], turns: list[Turn], rng: Generator
 ) -> Turn | None:
     """A turn that may come next; None where the draw does not fit."""
     if not turns:
@@ -307,7 +293,7 @@ def _next_turn(
         return None
     other = choose(others, rng)
     if chance[2] < 0.12:  # the previous question about another one
-        can_repeat = is_fact and last.category != RECOGNITION and last.ask.key != "name"
+        can_repeat = is_fact and last.ask.category != RECOGNITION and last.ask.key != "name"
         return Turn(f"And {other.name}?", last.ask, other, pictured, True) if can_repeat else None
     if last.subject is not pictured:
         return None
@@ -320,7 +306,7 @@ def _about(
     subject: Entity,
     pictured: Entity,
     look_alikes: tuple[Entity, ...],
-    rng: np.random.Generator,
+    rng: Generator,
     *,
     is_first: bool,
 ) -> Turn:

@@ -13,6 +13,7 @@ The same edition gives the same bytes. Generating that was interrupted goes on w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from PIL import Image, ImageFilter
 
 from vrag_kit.benchmarks.datasets.crag_mm import NAMES, SPLITS, cached_image_name, images_folder
@@ -98,9 +100,7 @@ def egocentric_image(
     return image.crop(frame), box
 
 
-def _view(
-    species: Species, quality: str, name: str, rng: np.random.Generator, width: float
-) -> View:
+def _view(species: Species, quality: str, name: str, rng: Generator, width: float) -> View:
     """Where the organism stands in a square of the picture's height, of which the
     middle `width` is kept.
     """
@@ -126,7 +126,7 @@ def _view(
     return replace(placed, blur=blur, light=light, leaf=False, blades=0)
 
 
-def _finger(at: np.ndarray, reach: float, rng: np.random.Generator) -> list[Shape]:
+def _finger(at: np.ndarray, reach: float, rng: Generator) -> Iterator[Shape]:
     """A finger that comes in from the nearer side and ends over the organism."""
     side = -1.0 if at[0] < 0 else 1.0
     foot = np.array([side * 0.5, at[1] + rng.uniform(0.05, 0.3)])
@@ -141,20 +141,17 @@ def _finger(at: np.ndarray, reach: float, rng: np.random.Generator) -> list[Shap
     outline = np.array([base - half, *end, base + half])
     skin = choose(_SKIN, rng)
     nail = tip + 0.55 * wide * (direction(2 * turn).T * (0.9, 0.7)) @ axes
-    return [
-        Shape(outline, darker(skin, 0.82)),
-        Shape(outline - 0.06 * wide * axes[1], skin),
-        Shape(nail + 0.35 * wide * along, rgb(min(255.0, 1.12 * c) for c in skin)),
-    ]
+    yield Shape(outline, darker(skin, 0.82))
+    yield Shape(outline - 0.06 * wide * axes[1], skin)
+    yield Shape(nail + 0.35 * wide * along, rgb(min(255.0, 1.12 * c) for c in skin))
 
 
-def _mesh(at: np.ndarray, reach: float, rng: np.random.Generator) -> list[Shape]:
+def _mesh(at: np.ndarray, reach: float, rng: Generator) -> Iterator[Shape]:
     """Wire netting before the whole picture."""
     wire = choose(_WIRE, rng)
     turn = rng.uniform(0, np.pi / 2)
     gap = rng.uniform(0.05, 0.075)
     thick = gap * rng.uniform(0.11, 0.17)
-    shapes = []
     for angle in (turn, turn + np.pi / 2):
         along = direction(angle)
         side = across(along)
@@ -164,8 +161,7 @@ def _mesh(at: np.ndarray, reach: float, rng: np.random.Generator) -> list[Shape]
             end = middle + 2 * along
             half = thick * side
             outline = np.array([start - half, end - half, end + half, start + half])
-            shapes.append(Shape(outline, wire))
-    return shapes
+            yield Shape(outline, wire)
 
 
 SINGLE_TURN, MULTI_TURN = "single-turn", "multi-turn"
@@ -304,7 +300,7 @@ def _row(session: Session, image: SessionImage, kind: str) -> Json:
     turns = session.turns
     cells = {
         "domain": [_DOMAINS.get(turn.pictured.kind, "animal") for turn in turns],
-        "query_category": [turn.category for turn in turns],
+        "query_category": [turn.ask.category for turn in turns],
         "dynamism": [turn.dynamism for turn in turns],
         "image_quality": [session.quality for _ in turns],
     }

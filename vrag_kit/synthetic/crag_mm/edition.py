@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-import numpy as np
+from numpy.random import Generator
 
 from vrag_kit.synthetic.crag_mm import conversations as talk
 from vrag_kit.synthetic.crag_mm.entities import (
@@ -165,7 +165,7 @@ def _plan_split(edition: CragMMEdition, name: str, names: NameGenerator) -> Spli
     return Split(name, entries, general, sessions[: len(single)], sessions[len(single) :])
 
 
-def _look_alikes(world: EntityWorld, of: Entity, rng: np.random.Generator) -> tuple[Entity, ...]:
+def _look_alikes(world: EntityWorld, of: Entity, rng: Generator) -> tuple[Entity, ...]:
     found = [world.new_confusable(of) for _ in range(choose_by_share(_LOOK_ALIKES, rng))]
     return tuple(filter(None, found))
 
@@ -221,11 +221,11 @@ def _sessions(seed: str, asked: Sequence[_Asked]) -> list[Session]:
     return sessions
 
 
-def _new_id(rng: np.random.Generator) -> str:
+def _new_id(rng: Generator) -> str:
     return str(uuid.UUID(bytes=rng.bytes(16), version=4))
 
 
-def allocate_by_share(shares: Mapping[T, float], count: int, rng: np.random.Generator) -> list[T]:
+def allocate_by_share(shares: Mapping[T, float], count: int, rng: Generator) -> list[T]:
     """Return each key as often as its share says, to less than one, in a random order."""
     total = sum(shares.values())
     exact = {key: count * share / total for key, share in shares.items()}

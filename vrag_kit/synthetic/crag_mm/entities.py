@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, product
 
 import numpy as np
+from numpy.random import Generator
 
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import (
@@ -92,7 +92,7 @@ def join_words(values: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}"
 
 
-def choose_by_share(shares: Mapping[T, float], rng: np.random.Generator) -> T:
+def choose_by_share(shares: Mapping[T, float], rng: Generator) -> T:
     """One of the keys, as often as its share of the sum says."""
     *edges, total = accumulate(shares.values())
     return list(shares)[int(np.searchsorted(edges, rng.random() * total, side="right"))]
@@ -111,7 +111,9 @@ class Entity:
     """One invented species and what is known of it."""
 
     species: Species
-    facts: Mapping[str, str]  # every key of ATTRIBUTES and WEB_FACTS → words
+    facts: Mapping[str, str]
+    """Every key of `ATTRIBUTES` and `WEB_FACTS` → words; the look of no two in a world is the same.
+    """
 
     @property
     def name(self) -> str:
@@ -127,11 +129,6 @@ class Entity:
     def kind(self) -> str:
         """A key of organisms.KINDS: also the word for it."""
         return self.species.kind
-
-    @property
-    def look(self) -> str:
-        """Its look in words: "red moth, banded with white"; no other in its world has it."""
-        return self.facts["look"]
 
     def numeric_fact(self, key: str) -> int:
         """A fact that is a number: "43 mm" and "1832" are 43 and 1832."""
@@ -156,7 +153,7 @@ def with_article(words: str) -> str:
 class EntityWorld:
     """Entities with distinct names and looks; the same seed invents the same ones.
 
-    In one world a region has one capital and a describer one year of birth.
+    In one world a region has one capital (`capitals`) and a describer one year of birth (`births`).
     """
 
     def __init__(self, seed: str, names: NameGenerator) -> None:
@@ -164,18 +161,10 @@ class EntityWorld:
         self._names = names
         self._taken: set[str] = set()
         self._count = 0
-
-    @cached_property
-    def capitals(self) -> dict[str, str]:
-        """Region → capital."""
-        capitals = shuffled(CAPITALS, stream(self.seed, "capitals"))
-        return dict(zip(REGIONS, capitals, strict=True))
-
-    @cached_property
-    def births(self) -> dict[str, int]:
-        """Describer → year of birth."""
-        years = stream(self.seed, "births").integers(BORN.start, BORN.stop, len(DESCRIBERS))
-        return dict(zip(DESCRIBERS, years.tolist(), strict=True))
+        capitals = shuffled(CAPITALS, stream(seed, "capitals"))
+        self.capitals: dict[str, str] = dict(zip(REGIONS, capitals, strict=True))
+        years = stream(seed, "births").integers(BORN.start, BORN.stop, len(DESCRIBERS)).tolist()
+        self.births: dict[str, int] = dict(zip(DESCRIBERS, years, strict=True))
 
     def new_entity(self) -> Entity:
         """One more entity."""
@@ -196,12 +185,12 @@ class EntityWorld:
         free = [each for each in looks if describe_appearance(*each) not in self._taken]
         return self._new(*free[0], rng, near=of) if free else None
 
-    def _rng(self) -> np.random.Generator:
+    def _rng(self) -> Generator:
         self._count += 1
         return stream(self.seed, "entity", self._count)
 
     def _new(
-        self, kind: str, look: Appearance, rng: np.random.Generator, near: Entity | None = None
+        self, kind: str, look: Appearance, rng: Generator, near: Entity | None = None
     ) -> Entity:
         self._taken.add(describe_appearance(kind, look))
         genus, epithet = self._names.new(near.species.genus if near and rng.random() < 0.5 else "")
@@ -211,7 +200,7 @@ class EntityWorld:
         species = Species(kind, genus, epithet, facts["look"], look, hidden, build)
         return Entity(species, facts)
 
-    def _facts(self, kind: str, look: Appearance, rng: np.random.Generator) -> dict[str, str]:
+    def _facts(self, kind: str, look: Appearance, rng: Generator) -> dict[str, str]:
         describer, region = choose(DESCRIBERS, rng), choose(REGIONS, rng)
         born = self.births[describer]
         length = choose(LENGTHS, rng)
@@ -253,13 +242,13 @@ class NameGenerator:
                 return name
 
 
-def _look(rng: np.random.Generator) -> Appearance:
+def _look(rng: Generator) -> Appearance:
     color = choose(tuple(COLORS), rng)
     second = choose([each for each in COLORS if each != color], rng)
     return Appearance(color, choose_by_share(_PATTERN_SHARES, rng), second)
 
 
-def _near(of: Entity, rng: np.random.Generator) -> list[tuple[str, Appearance]]:
+def _near(of: Entity, rng: Generator) -> list[tuple[str, Appearance]]:
     """Kinds and looks that are near, in a random order; two of three keep the kind."""
     look = of.species.outside
     pattern = look.pattern
@@ -329,7 +318,7 @@ def pages_about(entity: Entity, count: int, name: str) -> list[WebPage]:
     return [_page(entity, i, keys[i::count], rng) for i in range(count)]
 
 
-def _page(entity: Entity, number: int, keys: Sequence[str], rng: np.random.Generator) -> WebPage:
+def _page(entity: Entity, number: int, keys: Sequence[str], rng: Generator) -> WebPage:
     others = shuffled(_REPEATED, rng)
     if number == 0 or "capital" in keys:
         others.remove("region")  # it is in the sentence about its capital
@@ -338,7 +327,7 @@ def _page(entity: Entity, number: int, keys: Sequence[str], rng: np.random.Gener
     in_snippet = [*first, *others[:fill]]
     more = (*WEB_FACTS, *others) if number == 0 else (*keys, others[fill])
     later = [key for key in more if key not in in_snippet]
-    facts = {**entity.facts, "name": entity.name, "look": with_article(entity.look)}
+    facts = {**entity.facts, "name": entity.name, "look": with_article(entity.facts["look"])}
     sentences = [SENTENCES[key].format(**facts) for key in ("look", *in_snippet, *later)]
     snippet = " ".join(sentences[: len(in_snippet) + 1])
     url = f"{SITE}/{entity.address}/{number}"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
+from numpy.random import Generator
 
 from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
 from vrag_kit.errors import VragError, did_you_mean
@@ -89,9 +89,11 @@ def _open(
     rows, is_edition = edition_or_rows(
         parameter, name, CRAG_MM_EDITIONS, generate_crag_mm, indexes or images
     )
+    if is_edition:
+        indexes, rows = str(rows), Path(rows) / kind
     image_index = web_index = None
-    if is_edition or indexes:
-        folders = index_folders(Path(rows) if is_edition else project_path(indexes), split)
+    if indexes:
+        folders = index_folders(project_path(indexes), split)
         image_index, web_index = (path if path.is_dir() else None for path in folders)
         if not (image_index or web_index):
             raise VragError(
@@ -99,16 +101,15 @@ def _open(
                 f" {folders[1].name!r}; expected converted indexes of the split in it."
             )
     benchmark = load_crag_mm(
-        Path(rows) / kind if is_edition else rows,
+        rows,
         split,
         image_index=image_index,
         web_index=web_index,
         images=project_path(images) if images else None,
         egocentric_size=(egocentric_size[0], egocentric_size[1]) if egocentric_size else None,
     )
-    if not is_edition:
-        return benchmark
-    return replace(benchmark, name=f"{name}-{kind}-{split.replace('_', '-')}")
+    named = f"{name}-{kind}-{split.replace('_', '-')}" if is_edition else benchmark.name
+    return replace(benchmark, name=named)
 
 
 PAGES = {"head": 16, "torso": 10, "tail": 6}
@@ -172,7 +173,7 @@ def _pages(entry: EntityEntry, seed: str) -> list[Document]:
     return documents
 
 
-def _aside(entity: Entity, number: int, rng: np.random.Generator) -> WebPage:
+def _aside(entity: Entity, number: int, rng: Generator) -> WebPage:
     """A page about an entity that tells only what it is called and its kind."""
     count = _IN_SNIPPET + int(rng.integers(*_LATER))
     sentences = [f"{entity.name} is {with_article(entity.kind)}."]

@@ -16,9 +16,8 @@ cosine of colour histograms. It stands for the CLIP of the real data set.
 
 from __future__ import annotations
 
-import io
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +31,7 @@ from vrag_kit.benchmarks.datasets.mrag_bench_corpora import (
     load_mrag_texts,
     read_class_labels,
 )
+from vrag_kit.benchmarks.images import decode
 from vrag_kit.errors import VragError
 from vrag_kit.files import project_path, write_file
 from vrag_kit.log import progress
@@ -49,6 +49,7 @@ from vrag_kit.synthetic.mrag_bench.topics import (
     plan_edition,
 )
 from vrag_kit.synthetic.rows import IMAGE, IMAGES, TEXT, image_cell, parquet_bytes, shards
+from vrag_kit.synthetic.world.photographs import encode_image
 from vrag_kit.synthetic.world.traits import shuffled, stream
 from vrag_kit.types import Benchmark, Json
 
@@ -96,10 +97,12 @@ def _draw(edition: str, folder: Path) -> None:
 class _DrawnTopic(NamedTuple):
     """A topic whose images are in the corpus."""
 
-    rows: Mapping[str, Json]  # name of a question → its row but for id and retrieved images
-    query_files: Mapping[str, str]  # name of a question → the file of its query in the corpus
+    rows: dict[str, tuple[str, Json]]
+    """Name of a question → the file of its query in the corpus, its row but for id and retrieved
+    images.
+    """
     examples: list[str]  # files in the corpus, of a question or not
-    histograms: Mapping[str, np.ndarray]  # file in the corpus → colour histogram
+    histograms: dict[str, np.ndarray]  # file in the corpus → colour histogram
 
 
 def _draw_topic(edition: MragBenchEdition, corpus: Path, planned: PlannedTopic) -> _DrawnTopic:
@@ -115,20 +118,19 @@ def _draw_topic(edition: MragBenchEdition, corpus: Path, planned: PlannedTopic) 
         histograms[file] = _histogram(data)
         return file
 
-    pool = []
-    for i in range(planned.pool):
-        pool.append(write(topic.example_image(f"{topic.key}/gt/{i}", size), "gt", i))
+    shots = range(planned.pool)
+    pool = [write(topic.example_image(f"{topic.key}/gt/{i}", size), "gt", i) for i in shots]
     for i, stray in enumerate(plan_distractors(edition, planned)):
         write(stray.example_image(f"{stray.key}/fp", size), "fp", i)
-    rows, query_files = {}, {}
+    rows = {}
     for i, question in enumerate(planned.questions):
         query = in_corpus = topic.query_image(question.name, size)
         if topic.scenario.name == "partial":
             in_corpus = whole(topic.species, topic.part, question.name, size)
-        file = query_files[question.name] = write(in_corpus, "input", i)
+        file = write(in_corpus, "input", i)
         examples = [(corpus / pool[example]).read_bytes() for example in question.examples]
-        rows[question.name] = _row(planned, question, _encode_image(query, file), examples)
-    return _DrawnTopic(rows, query_files, pool, histograms)
+        rows[question.name] = file, _row(planned, question, _encode_image(query, file), examples)
+    return _DrawnTopic(rows, pool, histograms)
 
 
 def _image_name(topic: Topic, index: int, role: str, which: int) -> str:
@@ -165,22 +167,16 @@ def _encode_image(image: Image.Image, name: str) -> bytes:
     """An image as the bytes of a file of that name; PNG files have a palette, of which one color
     is marked as transparent.
     """
-    file = io.BytesIO()
     if name.endswith(".png"):
-        image.quantize(64, dither=Image.Dither.NONE).save(file, "PNG", transparency=0)
-    elif name.endswith(".webp"):
-        image.save(file, "WEBP", quality=86, method=2)
-    else:
-        image.save(file, "JPEG", quality=86)
-    return file.getvalue()
+        return encode_image(image.quantize(64, dither=Image.Dither.NONE), "PNG", transparency=0)
+    if name.endswith(".webp"):
+        return encode_image(image, "WEBP", quality=86, method=2)
+    return encode_image(image, "JPEG", quality=86)
 
 
 def _reencode_image(data: bytes) -> bytes:
     """The same pixels as other bytes: a PNG file without palette."""
-    file = io.BytesIO()
-    with Image.open(io.BytesIO(data)) as image:
-        image.convert("RGB").save(file, "PNG")
-    return file.getvalue()
+    return encode_image(decode(data, "a drawn image"), "PNG")
 
 
 def _row(
@@ -210,8 +206,7 @@ def _row(
 
 def _histogram(data: bytes) -> np.ndarray:
     """Root of the color histogram, 6 × 6 × 6 bins, of the middle of an image; of unit length."""
-    with Image.open(io.BytesIO(data)) as file:
-        small = np.asarray(file.convert("RGB").resize((48, 48), Image.Resampling.BOX))
+    small = np.asarray(decode(data, "a drawn image").resize((48, 48), Image.Resampling.BOX))
     bins = small[6:42, 6:42].reshape(-1, 3).astype(np.int64) * 6 // 256
     counts = np.bincount(bins @ np.array([36, 6, 1]), minlength=216)
     root = np.sqrt(counts.astype(np.float64))
@@ -226,21 +221,19 @@ def _topic_rows(
     `retrieved_images` are the nearest by cosine of colour histograms, without the query's own.
     """
     histograms: dict[str, np.ndarray] = {}
-    questions: dict[str, Json] = {}
-    query_files: dict[str, str] = {}
+    questions: dict[str, tuple[str, Json]] = {}
     for topic in topics:
         histograms |= topic.histograms
         questions |= topic.rows
-        query_files |= topic.query_files
     files = sorted(histograms)
     table = np.stack([histograms[name] for name in files])
     order = shuffled([*questions], stream(edition.seed, "rows"))
     ids = {name: str(number) for number, name in enumerate(order)}
     rows = []
     for name, row_id in ids.items():
-        row = questions[name]
+        query_file, row = questions[name]
         scores = table @ _histogram(row["image"]["bytes"])
-        scores[files.index(query_files[name])] = -1.0
+        scores[files.index(query_file)] = -1.0
         nearest = np.argsort(-scores, kind="stable")[:_N_RETRIEVED]
         retrieved = [image_cell((corpus / files[i]).read_bytes()) for i in nearest]
         rows.append({"id": row_id, **row, "retrieved_images": retrieved})

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
-import numpy as np
+from numpy.random import Generator
 
 from vrag_kit.benchmarks.datasets import mrag_bench_corpora as corpora
 from vrag_kit.benchmarks.sources import write_csv_rows
@@ -92,7 +92,7 @@ def write_passage(topic: Topic, name: str) -> str:
     return _of_species(topic, rng)
 
 
-def _of_species(topic: Topic, rng: np.random.Generator) -> str:
+def _of_species(topic: Topic, rng: Generator) -> str:
     """Its outside, the asked part if that is another or looks otherwise, and its life."""
     species = topic.species
     outside = KINDS[species.kind].outside
@@ -106,7 +106,7 @@ def _of_species(topic: Topic, rng: np.random.Generator) -> str:
     return f"{outward} {closer} {_home(species.kind, rng)}"
 
 
-def _of_tray(topic: Topic, rng: np.random.Generator) -> str:
+def _of_tray(topic: Topic, rng: Generator) -> str:
     chips = [f"{COLOR_CODES[color]} {color}" for color in topic.chips]
     half, kind = N_CHIPS // 2, topic.species.kind
     rows = {"upper": ", ".join(chips[:half]), "lower": ", ".join(chips[half:])}
@@ -114,7 +114,7 @@ def _of_tray(topic: Topic, rng: np.random.Generator) -> str:
     return choose(_TRAYS, rng).format(**words, **rows, noun=kind)
 
 
-def _part(part: str, look: Appearance, rng: np.random.Generator) -> dict[str, str]:
+def _part(part: str, look: Appearance, rng: Generator) -> dict[str, str]:
     """The words {part}, {are} and {look}."""
     forms = _PLAIN if look.pattern == "plain" else _PATTERNED
     told = choose(forms, rng).format(color=look.color, pattern=look.pattern, second=look.second)
@@ -125,12 +125,12 @@ def _be(part: str) -> str:
     return "are" if part.endswith("s") else "is"
 
 
-def _home(kind: str, rng: np.random.Generator) -> str:
+def _home(kind: str, rng: Generator) -> str:
     home, season = choose(HOMES[KINDS[kind].scene], rng), choose(SEASONS, rng)
     return choose(_HOMES, rng).format(home=home, season=season)
 
 
-def _kin(kind: str, rng: np.random.Generator) -> str:
+def _kin(kind: str, rng: Generator) -> str:
     return choose(_KIN, rng).format(family=KINDS[kind].lineage[-1], often=choose(_OFTEN, rng))
 
 

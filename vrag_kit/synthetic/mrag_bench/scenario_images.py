@@ -10,14 +10,15 @@ stands close by in the query, and others of its kind far off in the examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
+from numpy.random import Generator
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from vrag_kit.synthetic.world.organisms import KINDS, hidden_part
-from vrag_kit.synthetic.world.organisms.bodies import YOUNG
 from vrag_kit.synthetic.world.photographs import (
     View,
     blurred,
@@ -39,6 +40,7 @@ from vrag_kit.synthetic.world.shapes import (
     direction,
     disc,
     ellipse,
+    filled,
     in_pixels,
     lighter,
     moved,
@@ -165,14 +167,11 @@ def far(species: Species, part: str, name: str, size: int) -> Image.Image:
 def covered(species: Species, part: str, name: str, size: int) -> Image.Image:
     """The organism behind leaves and grass, which cover the part."""
     rng = stream(name, "covered")
-    hidden = hidden_part(species, part)
     view = _centred(view_showing(species, part, name), 0.75, blur=0.003)
     organism = compose_view(species, view)
-    target = [shape for shape in organism if shape.part == part] if hidden else organism
-    low, high = bounds(target)
+    low, high = bounds([shape for shape in organism if shape.part == part] or organism)
     _, *growing = palette(species)
-    shapes = organism
-    for n_leaves in range(3, 3 + _TRIES):
+    for n_leaves in count(3):
         shapes = list(organism)
         for _ in range(n_leaves):
             shapes += _leaf(rng.uniform(low, high), rng, growing, np.max(high - low))
@@ -188,9 +187,7 @@ def _centred(view: View, scale: float, *, blur: float) -> View:
     return replace(view, scale=scale, x=0.0, y=0.0, leaf=False, blades=0, blur=blur)
 
 
-def _leaf(
-    centre: np.ndarray, rng: np.random.Generator, colors: Sequence[Color], reach: float
-) -> list[Shape]:
+def _leaf(centre: np.ndarray, rng: Generator, colors: Sequence[Color], reach: float) -> list[Shape]:
     """One pointed leaf with its midrib."""
     length = float(np.clip(reach * 0.6, 0.16, 0.4))
     matrix = rotation(rng.uniform(0, 2 * np.pi))
@@ -204,9 +201,8 @@ def _leaf(
     return transformed([edge, inner, Shape(rib, darker(color, 0.65))], matrix, centre)
 
 
-def _grass(rng: np.random.Generator, colors: Sequence[Color]) -> list[Shape]:
+def _grass(rng: Generator, colors: Sequence[Color]) -> Iterator[Shape]:
     """Some seven blades from the lower edge."""
-    shapes = []
     for _ in range(rng.integers(5, 10)):
         foot = rng.uniform(-0.5, 0.5)
         tip = rng.uniform(-0.45, 0.45)
@@ -215,19 +211,18 @@ def _grass(rng: np.random.Generator, colors: Sequence[Color]) -> list[Shape]:
         middle = 0.7 * foot + 0.3 * tip
         left = [(foot - wide, 0.56), (middle - wide, 0.1), (tip, top)]
         outline = smooth([*left, (middle + wide, 0.1), (foot + wide, 0.56)], 1)
-        shapes.append(Shape(outline, darker(choose(colors, rng), rng.uniform(0.55, 1.1))))
-    return shapes
+        yield Shape(outline, darker(choose(colors, rng), rng.uniform(0.55, 1.1)))
 
 
 def young(species: Species, part: str, name: str, size: int) -> Image.Image:
     """The young one: caterpillar, chick, bud, button, fry or hatchling."""
     rng = stream(name, "young")
-    view = sample_view(species, KINDS[species.kind].resting[0], 0.0, rng, name)
-    turn = min(KINDS[species.kind].turn, 0.35)
+    kind = KINDS[species.kind]
+    view = sample_view(species, kind.resting[0], 0.0, rng, name)
+    turn = min(kind.turn, 0.35)
     view = replace(view, scale=rng.uniform(0.7, 0.9), x=view.x / 2, y=view.y / 2, blur=0.004)
     view = replace(view, angle=rng.uniform(-turn, turn))
-    shapes = place_shapes(YOUNG[species.kind](species), view)
-    return draw_over_scene(species, view, shapes, size)
+    return draw_over_scene(species, view, place_shapes(kind.young(species), view), size)
 
 
 def damaged(species: Species, part: str, name: str, size: int) -> Image.Image:
@@ -239,14 +234,14 @@ def damaged(species: Species, part: str, name: str, size: int) -> Image.Image:
         points = _crumpled(shape.points, stream(name, "crumple"))
         shapes.append(replace(shape, points=points))
     picture = draw_over_scene(species, view, shapes, size)
-    tear = _tear(shapes, part if hidden_part(species, part) else "", rng, size)
+    tear = _tear(shapes, part, rng, size)
     rim = ImageChops.subtract(tear.filter(ImageFilter.MaxFilter(3)), tear)
     edge = ImageChops.multiply(rim, silhouette(shapes, size))
     picture = Image.composite(draw_scene(species, view, size), picture, tear)
     return Image.composite(Image.new("RGB", (size, size), (52, 36, 28)), picture, edge)
 
 
-def _crumpled(points: Points, rng: np.random.Generator) -> Points:
+def _crumpled(points: Points, rng: Generator) -> Points:
     """The outline in a sheet that was crumpled: the same stream, the same creases."""
     moved = points
     for _ in range(3):
@@ -257,11 +252,9 @@ def _crumpled(points: Points, rng: np.random.Generator) -> Points:
     return moved
 
 
-def _tear(shapes: list[Shape], part: str, rng: np.random.Generator, size: int) -> Image.Image:
+def _tear(shapes: list[Shape], part: str, rng: Generator, size: int) -> Image.Image:
     """What is torn away, white: the part with a ragged margin, and wedges elsewhere."""
-    mask = Image.new("L", (size, size))
-    if part:
-        mask = part_mask(shapes, part, size).filter(ImageFilter.MaxFilter(5))
+    mask = part_mask(shapes, part, size).filter(ImageFilter.MaxFilter(5))
     pen = ImageDraw.Draw(mask)
     low, high = bounds(shapes)
     middle = (low + high) / 2
@@ -318,7 +311,7 @@ def withered(species: Species, part: str, name: str, size: int) -> Image.Image:
     return draw_over_scene(old, view, [*fresh_one, *place_shapes(shapes, view)], size)
 
 
-def _drawn(species: Species) -> list[Shape]:
+def _drawn(species: Species) -> Iterator[Shape]:
     return KINDS[species.kind].draw(species, "side", 0.0)
 
 
@@ -350,7 +343,7 @@ def draw_tray(
     side = 3 * size
     image = Image.new("RGB", (side, side), rgb(rng.uniform(60, 120, size=3)))
     wood = rgb(stream(key, "wood").uniform((120, 84, 52), (196, 150, 104)))
-    shapes = [*_board(wood), *_specimen(species)]
+    shapes = [*_board(species, wood)]
     for place, color in enumerate(chips):
         shapes += _chip(_centre(place), None if place == missing else COLORS[color], wood)
     paint(image, transformed(shapes, scale * turn, offset))
@@ -375,31 +368,28 @@ def _square(centre: np.ndarray, half: float, color: Color) -> Shape:
     return Shape(centre + half * polygon("-1 -1, 1 -1, 1 1, -1 1"), color)
 
 
-def _board(wood: Color) -> list[Shape]:
-    return [
-        _square(np.zeros(2), 0.485, darker(wood, 0.6)),
-        _square(np.zeros(2), 0.455, wood),
-        Shape(polygon("-0.44 -0.2, 0.44 -0.2, 0.44 0.2, -0.44 0.2"), (238, 232, 216)),
-    ]
-
-
-def _specimen(species: Species) -> list[Shape]:
+def _board(species: Species, wood: Color) -> Iterator[Shape]:
+    """The board with the pinned specimen."""
+    yield _square(np.zeros(2), 0.485, darker(wood, 0.6))
+    yield _square(np.zeros(2), 0.455, wood)
+    yield filled("-0.44 -0.2, 0.44 -0.2, 0.44 0.2, -0.44 0.2", (238, 232, 216), 0)
     kind = KINDS[species.kind]
-    drawn = kind.draw(species, kind.outside_pose, 0.0)
-    upright = transformed(drawn, 0.36 * np.eye(2), (0.0, 0.0))
-    return [*upright, disc(0, 0, 0.014, (210, 40, 40), 10)]
+    specimen = kind.draw(species, kind.outside_pose, 0.0)
+    yield from transformed(specimen, 0.36 * np.eye(2), (0.0, 0.0))
+    yield disc(0, 0, 0.014, (210, 40, 40), 10)
 
 
-def _chip(centre: np.ndarray, color: Color | None, wood: Color) -> list[Shape]:
+def _chip(centre: np.ndarray, color: Color | None, wood: Color) -> Iterator[Shape]:
     """A chip in its place; None: the empty place, a dark hole."""
-    hole = _square(centre, 0.095, darker(wood, 0.45))
-    if color is None:
-        return [hole, _square(centre + 0.012, 0.083, darker(wood, 0.3))]
-    rim = _square(centre, 0.088, lighter(color, 0.25))
-    return [hole, rim, _square(centre + 0.006, 0.08, color)]
+    yield _square(centre, 0.095, darker(wood, 0.45))
+    if color:
+        yield _square(centre, 0.088, lighter(color, 0.25))
+        yield _square(centre + 0.006, 0.08, color)
+    else:
+        yield _square(centre + 0.012, 0.083, darker(wood, 0.3))
 
 
-Land = Callable[[np.random.Generator], list[Shape]]
+Land = Callable[[Generator], Iterator[Shape]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,19 +403,16 @@ class Region:
     words: str  # its look
 
 
-def _mesas(rng: np.random.Generator) -> list[Shape]:
-    shapes = []
+def _mesas(rng: Generator) -> Iterator[Shape]:
     for x in rng.uniform(-0.5, 0.5, size=3):
         wide, high = rng.uniform((0.1, 0.14), (0.18, 0.26))
         top = [(x - 0.7 * wide, -high), (x + 0.7 * wide, -high)]
         rock = np.array([(x - wide, 0.02), *top, (x + wide, 0.02)])
-        shapes.append(Shape(rock, (168, 78, 48)))
-        shapes.append(Shape(moved(rock * (1, 0.5), 0, -0.02), (138, 60, 40)))
-    return shapes
+        yield Shape(rock, (168, 78, 48))
+        yield Shape(moved(rock * (1, 0.5), 0, -0.02), (138, 60, 40))
 
 
-def _conifers(rng: np.random.Generator) -> list[Shape]:
-    shapes = []
+def _conifers(rng: Generator) -> Iterator[Shape]:
     for x in np.sort(rng.uniform(-0.55, 0.55, size=9)):
         high = rng.uniform(0.2, 0.4)
         for step in range(3):
@@ -433,34 +420,30 @@ def _conifers(rng: np.random.Generator) -> list[Shape]:
             foot = top + 0.45 * high
             wide = 0.04 + 0.02 * step
             tree = np.array([(x, top), (x + wide, foot), (x - wide, foot)])
-            shapes.append(Shape(tree, darker((34, 72, 52), rng.uniform(0.8, 1.1))))
-    return shapes
+            yield Shape(tree, darker((34, 72, 52), rng.uniform(0.8, 1.1)))
 
 
-def _palms(rng: np.random.Generator) -> list[Shape]:
-    shapes = [Shape(polygon("-0.6 0, 0.6 0, 0.6 0.08, -0.6 0.08"), (60, 150, 190))]
+def _palms(rng: Generator) -> Iterator[Shape]:
+    yield filled("-0.6 0, 0.6 0, 0.6 0.08, -0.6 0.08", (60, 150, 190), 0)
     for x in rng.uniform(-0.45, 0.45, size=4):
         high = rng.uniform(0.22, 0.38)
         crown = (x + 0.03, -high)
         trunk = np.array([(x - 0.012, 0.12), (x + 0.012, 0.12), crown])
-        shapes.append(Shape(trunk, (116, 88, 58)))
+        yield Shape(trunk, (116, 88, 58))
         for turn in np.linspace(0.2, np.pi - 0.2, 6):
             out = x + 0.03 + 0.15 * np.cos(turn)
             down = -high + 0.07 - 0.1 * np.sin(turn)
             frond = smooth([crown, (out, down - 0.03), (out, down)], 1)
-            shapes.append(Shape(frond, (56, 138, 60)))
-    return shapes
+            yield Shape(frond, (56, 138, 60))
 
 
-def _peaks(rng: np.random.Generator) -> list[Shape]:
-    shapes = []
+def _peaks(rng: Generator) -> Iterator[Shape]:
     for x in rng.uniform(-0.5, 0.5, size=4):
         wide, high = rng.uniform((0.2, 0.25), (0.3, 0.42))
         hill = np.array([(x - wide, 0.02), (x, -high), (x + wide, 0.02)])
-        shapes.append(Shape(hill, (104, 112, 136)))
+        yield Shape(hill, (104, 112, 136))
         cap = polygon("-0.45 -0.55, 0 -1, 0.45 -0.55, 0.15 -0.62, -0.1 -0.5") * (wide, high)
-        shapes.append(Shape(moved(cap, x, 0), (246, 248, 252)))
-    return shapes
+        yield Shape(moved(cap, x, 0), (246, 248, 252))
 
 
 _HUT = (
@@ -471,25 +454,21 @@ _HUT = (
 """Outline and color of wall, roof and door."""
 
 
-def _huts(rng: np.random.Generator) -> list[Shape]:
-    heath = smooth(polygon("-0.6 0.03, -0.2 -0.1, 0.2 -0.06, 0.6 0.03"))
-    shapes = [Shape(heath, (150, 90, 160))]
+def _huts(rng: Generator) -> Iterator[Shape]:
+    yield filled("-0.6 0.03, -0.2 -0.1, 0.2 -0.06, 0.6 0.03", (150, 90, 160))
     for x in rng.uniform(-0.4, 0.4, size=3):
         for outline, color in _HUT:
-            shapes.append(Shape(moved(polygon(outline), x, 0.0), color))
-    return shapes
+            yield Shape(moved(polygon(outline), x, 0.0), color)
 
 
-def _reeds(rng: np.random.Generator) -> list[Shape]:
-    shapes = []
+def _reeds(rng: Generator) -> Iterator[Shape]:
     for i, x in enumerate(rng.uniform(-0.4, 0.4, size=3)):
-        shapes.append(Shape(ellipse(x, 0.16 + 0.1 * i, 0.3, 0.04), (120, 156, 164)))
+        yield Shape(ellipse(x, 0.16 + 0.1 * i, 0.3, 0.04), (120, 156, 164))
     for x in rng.uniform(-0.55, 0.55, size=26):
         high = rng.uniform(0.1, 0.34)
         reed = np.array([(x - 0.008, 0.06), (x + 0.008, 0.06), (x + 0.01, -high)])
-        shapes.append(Shape(reed, (146, 134, 70)))
-        shapes.append(Shape(ellipse(x + 0.01, -high, 0.013, 0.045, n=10), (92, 56, 34)))
-    return shapes
+        yield Shape(reed, (146, 134, 70))
+        yield Shape(ellipse(x + 0.01, -high, 0.013, 0.045, n=10), (92, 56, 34))
 
 
 _EVERY = (
@@ -524,9 +503,7 @@ def draw_region_example(region: Region, kind: str, name: str, size: int) -> Imag
     return _with_resident(land, kind, name, scale=scale, x=x, y=y, turn=0.0)
 
 
-def _land(
-    region: Region, horizon: float, grow: float, rng: np.random.Generator, side: int
-) -> Image.Image:
+def _land(region: Region, horizon: float, grow: float, rng: Generator, side: int) -> Image.Image:
     """Sky, ground with stones and tufts, and the landmark, `grow` times its size."""
     image = Image.new("RGB", (side, side), region.ground)
     sky = np.array([(-0.6, -0.6), (0.6, -0.6), (0.6, horizon), (-0.6, horizon)])

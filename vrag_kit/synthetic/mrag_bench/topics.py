@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain, product
 from typing import NamedTuple
 
@@ -175,7 +174,9 @@ class Topic:
         elif asks == "name":
             text = about.asks_name.format(noun=kind)
             answer = self.species.scientific_name
-            others = _names_of_another_color(self.species)
+            numbers = range(KNOWN_PER_KIND)
+            known = [numbered_species(KNOWN_WORLD, kind, number) for number in numbers]
+            others = [each.scientific_name for each in known if each.coat != self.species.coat]
         elif asks == "pattern":
             text = f"What pattern {about.verb} on {part}?"
             answer = self.look.pattern
@@ -250,17 +251,6 @@ def nameable_species(scenario: str) -> list[tuple[str, int]]:
     return list(product(about.parts, range(KNOWN_PER_KIND))) if about.asks_name else []
 
 
-@cache
-def _known_species(kind: str) -> list[Species]:
-    return [numbered_species(KNOWN_WORLD, kind, number) for number in range(KNOWN_PER_KIND)]
-
-
-def _names_of_another_color(species: Species) -> list[str]:
-    """The known species of its kind with another outer color."""
-    known = _known_species(species.kind)
-    return [each.scientific_name for each in known if each.coat != species.coat]
-
-
 N_EXAMPLES = 5  # ground-truth pictures of a question; in Incomplete 1
 QUESTIONS_A_TOPIC = 5 / 3  # of three topics, two have two questions and one has one
 NAMED_SHARE = 0.25
@@ -331,7 +321,9 @@ def _plan_scenario(edition: MragBenchEdition, scenario: str) -> list[PlannedTopi
     """The topics of a scenario: of three, two have two questions and one has one."""
     done = 0
     planned: list[PlannedTopic] = []
-    known = _known(edition, scenario)
+    known = nameable_species(scenario)  # each is asked once, for a quarter of the questions
+    n_known = round(edition.questions * NAMED_SHARE / QUESTIONS_A_TOPIC)
+    known = shuffled(known, stream(edition.seed, scenario, "known"))[:n_known]
     is_tray = scenario == "incomplete"
     pool = 1 if is_tray else edition.pool[SCENARIOS[scenario].aspect]
     while done < edition.questions:
@@ -344,13 +336,6 @@ def _plan_scenario(edition: MragBenchEdition, scenario: str) -> list[PlannedTopi
         planned.append(PlannedTopic(index, about, pool, questions))
         done += count
     return planned
-
-
-def _known(edition: MragBenchEdition, scenario: str) -> list[tuple[str, int]]:
-    """The known species whose names are asked, each once: for a quarter of the questions."""
-    every = nameable_species(scenario)
-    wanted = round(edition.questions * NAMED_SHARE / QUESTIONS_A_TOPIC)
-    return shuffled(every, stream(edition.seed, scenario, "known"))[:wanted]
 
 
 def _question(about: Topic, number: int, turn: int, pool: int) -> PlannedQuestion:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import numpy as np
+from numpy.random import Generator
 from PIL import Image
 
 from vrag_kit.benchmarks.images import decode
@@ -30,7 +30,7 @@ from vrag_kit.synthetic.world.photographs import (
     numbered_species,
 )
 from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Species, choose, stream
-from vrag_kit.types import Benchmark, Context, Document, Query
+from vrag_kit.types import Benchmark, Context, Query
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +88,7 @@ def counterfactual_benchmark(guide: Source, benchmark: Benchmark, *, seed: int =
     edition = DRAWN[guide]
     queries = dict(benchmark.queries)
     qrels = dict(benchmark.qrels)
-    drawn: dict[str, Document] = {}
+    corpus = dict(benchmark.corpus)
     for query_id, query in benchmark.queries.items():
         own, question = _found(edition, query)
         species = _otherwise(own, question, stream("swap", seed, query_id))
@@ -96,17 +96,18 @@ def counterfactual_benchmark(guide: Source, benchmark: Benchmark, *, seed: int =
         assert part
         answers = questions.make_question(species, part, question.asks).answers
         queries[query_id] = replace(query, answers=answers)
-        again = _clues_again(benchmark, query_id, species, edition)
-        drawn |= {document.doc_id: document for document in again.values()}
-        labels: dict[str, int] = {}
-        for doc_id, label in benchmark.qrels[query_id].items():
-            labels[again[doc_id].doc_id if doc_id in again else doc_id] = label
-        qrels[query_id] = labels
+        clues = benchmark.relevant(query_id)
+        again = {doc_id: counterfactual_id(doc_id, query_id) for doc_id in clues}
+        for doc_id, name in again.items():
+            image = CounterfactualImage(f"drawn again: {name}", species, edition, doc_id)
+            corpus[name] = replace(corpus[doc_id], doc_id=name, image=image)
+        labels = benchmark.qrels[query_id].items()
+        qrels[query_id] = {again.get(doc_id, doc_id): label for doc_id, label in labels}
     return benchmark.derive(
         f"swapped/{seed}",
         queries=queries,
         qrels=qrels,
-        corpus={**benchmark.corpus, **drawn},
+        corpus=corpus,
         pools={query_id: tuple(labels) for query_id, labels in qrels.items()},
     )
 
@@ -122,11 +123,10 @@ def with_counterfactual_clues(contexts: Sequence[Context], benchmark: Benchmark)
     """The same contexts with each clue drawn again; ask them of the `counterfactual_benchmark`."""
     swapped = []
     for context in contexts:
-        shown = list(context.doc_ids)
-        for place, doc_id in enumerate(shown):
-            if doc_id in benchmark.relevant(context.query_id):
-                shown[place] = counterfactual_id(doc_id, context.query_id)
-        swapped.append(replace(context, doc_ids=tuple(shown)))
+        clues = benchmark.relevant(context.query_id)
+        again = {doc_id: counterfactual_id(doc_id, context.query_id) for doc_id in clues}
+        shown = tuple(again.get(doc_id, doc_id) for doc_id in context.doc_ids)
+        swapped.append(replace(context, doc_ids=shown))
     return swapped
 
 
@@ -173,7 +173,7 @@ def _found(edition: str, query: Query) -> tuple[Species, questions.Question]:
     )
 
 
-def _otherwise(species: Species, question: questions.Question, rng: np.random.Generator) -> Species:
+def _otherwise(species: Species, question: questions.Question, rng: Generator) -> Species:
     """The species with another look of the asked part."""
     look = species.hidden[question.part]
     outside = species.outside
@@ -187,17 +187,5 @@ def _otherwise(species: Species, question: questions.Question, rng: np.random.Ge
     return replace(species, hidden={**species.hidden, question.part: new})
 
 
-def _other(values: Iterable[str], taken: Sequence[str], rng: np.random.Generator) -> str:
+def _other(values: Iterable[str], taken: Sequence[str], rng: Generator) -> str:
     return choose([value for value in values if value not in taken], rng)
-
-
-def _clues_again(
-    benchmark: Benchmark, query_id: str, species: Species, edition: str
-) -> dict[str, Document]:
-    """doc_id of each clue → the same view of `species`."""
-    again = {}
-    for doc_id in benchmark.relevant(query_id):
-        name = counterfactual_id(doc_id, query_id)
-        image = CounterfactualImage(f"drawn again: {name}", species, edition, doc_id)
-        again[doc_id] = replace(benchmark.corpus[doc_id], doc_id=name, image=image)
-    return again

@@ -33,7 +33,7 @@ from functools import partial
 from itertools import accumulate, chain
 from pathlib import Path
 
-import numpy as np
+from numpy.random import Generator
 
 from vrag_kit.benchmarks.datasets.webqa import LINES
 from vrag_kit.files import write_file
@@ -134,9 +134,7 @@ def plan_webqa(edition: FieldGuideEdition) -> tuple[list[SpeciesPlan], list[WebQ
     return pages, items
 
 
-def _sources_of_negatives(
-    pages: list[SpeciesPlan], number: int, rng: np.random.Generator
-) -> list[int]:
+def _sources_of_negatives(pages: list[SpeciesPlan], number: int, rng: Generator) -> list[int]:
     """The page of each negative of a question: 4 to 7 from its own, the rest (10 to 16
     in all) from others, every second of them of the same kind of organism.
     """
@@ -216,8 +214,7 @@ def generate_field_guide(edition: str, folder: Path | str) -> Path:
     """Generate an edition ("full" or "small") in `folder` unless it exists; returns the folder.
     Raises as `generate_once` does.
     """
-    outputs = ("images", "images24")
-    return generate_once("field-guide", edition, EDITIONS, folder, _draw, outputs)
+    return generate_once("field-guide", edition, EDITIONS, folder, _draw, ("images", "images24"))
 
 
 def _draw(edition: str, folder: Path) -> None:

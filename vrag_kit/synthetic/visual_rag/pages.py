@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from PIL import Image, ImageDraw
 
 from vrag_kit.synthetic.visual_rag.questions import Question, askable_traits, make_question
@@ -117,7 +118,7 @@ def annotation_rows(page: SpeciesPlan) -> list[Json]:
             for photo, name in zip(page.photos, page.files, strict=True)
         }
         count = sum(labels.values())
-        row: Json = {
+        row = {
             "question": question.text,
             "answer": list(question.answers),
             "sn": page.species.scientific_name,
@@ -152,7 +153,7 @@ def draw_images(
     part.rename(folder)
 
 
-def random_file_name(rng: np.random.Generator) -> str:
+def random_file_name(rng: Generator) -> str:
     """Draw the name of a photograph's file."""
     return f"{uuid.UUID(bytes=rng.bytes(16), version=4)}.jpg"
 
@@ -177,7 +178,7 @@ def draw_plate(species: Species, view: View, size: int) -> Image.Image:
     return to_image(pixels + 12 + grain)
 
 
-def _wash(rng: np.random.Generator, colors: tuple[Color, ...], side: int) -> Image.Image:
+def _wash(rng: Generator, colors: tuple[Color, ...], side: int) -> Image.Image:
     """Paper with broad strokes of two pale colors."""
     image = Image.new("RGB", (side, side), (236, 226, 204))
     pen = ImageDraw.Draw(image)

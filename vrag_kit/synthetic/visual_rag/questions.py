@@ -5,6 +5,7 @@ accepted answers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 from vrag_kit.synthetic.world.organisms import HiddenPart
 from vrag_kit.synthetic.world.traits import Species, accepted_spellings
@@ -45,10 +46,8 @@ def make_question(species: Species, part: HiddenPart, asks: str) -> Question:
 
 def _pairs(first: str, second: str) -> list[str]:
     """Every way to say two colours in this order."""
-    said = []
-    for one in accepted_spellings(first):
-        said += [f"{one} and {other}" for other in accepted_spellings(second)]
-    return said
+    both = product(accepted_spellings(first), accepted_spellings(second))
+    return [f"{one} and {other}" for one, other in both]
 
 
 def askable_traits(species: Species, part: HiddenPart) -> tuple[str, ...]:

@@ -5,10 +5,11 @@ there; and photographs chosen so that a hidden part shows in exactly the wanted 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.random import Generator
 from PIL import Image, ImageFilter
 
 from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart, hidden_part, hidden_parts
@@ -75,7 +76,7 @@ def sample_view(
     species: Species,
     pose: str,
     openness: float,
-    rng: np.random.Generator,
+    rng: Generator,
     name: str,
     cover: str = "",
 ) -> View:
@@ -103,11 +104,10 @@ def sample_view(
     )
 
 
-def _blades(species: Species, view: View) -> list[Shape]:
+def _blades(species: Species, view: View) -> Iterator[Shape]:
     """Leaves and grass in front of the organism."""
     rng = stream(view.name, "blades")
     _, *growing = palette(species)
-    shapes = []
     for _ in range(view.blades):
         foot = np.array([rng.uniform(-0.5, 0.5), 0.56 if rng.random() < 0.7 else -0.56])
         tip = rng.uniform((-0.4, -0.35), (0.4, 0.35))
@@ -117,11 +117,10 @@ def _blades(species: Species, view: View) -> list[Shape]:
         color = rgb(c * rng.uniform(0.55, 1.15) for c in choose(growing, rng))
         middle = foot + along * 0.5
         outline = [foot - wide, middle - wide * 1.4, tip, middle + wide * 1.4, foot + wide]
-        shapes.append(Shape(smooth(outline, 1), color))
-    return shapes
+        yield Shape(smooth(outline, 1), color)
 
 
-def _leaf(species: Species, view: View, organism: list[Shape]) -> list[Shape]:
+def _leaf(species: Species, view: View, organism: list[Shape]) -> Iterator[Shape]:
     """A leaf over the part that the view covers, or somewhere over the organism."""
     rng = stream(view.name, "leaf")
     _, *growing = palette(species)
@@ -136,10 +135,8 @@ def _leaf(species: Species, view: View, organism: list[Shape]) -> list[Shape]:
     color = rgb(c * rng.uniform(0.6, 1.15) for c in choose(growing, rng))
     outline = ellipse(0, 0, 1, 1, n=16) * (1 + 0.12 * rng.standard_normal((16, 1)).clip(-1, 1.5))
     vein = polygon("-0.9 -0.04, 0.9 0.0, -0.9 0.04")
-    return [
-        Shape(centre + outline * half, color),
-        Shape(centre + vein * half, darker(color, 0.75), alpha=160),
-    ]
+    yield Shape(centre + outline * half, color)
+    yield Shape(centre + vein * half, darker(color, 0.75), alpha=160)
 
 
 def palette(species: Species) -> tuple[Color, ...]:
@@ -193,11 +190,16 @@ def _background(species: Species, view: View, size: int) -> Image.Image:
     return blurred.resize((size, size), Image.Resampling.BILINEAR)
 
 
+def encode_image(image: Image.Image, kind: str, **options: int) -> bytes:
+    """Return an image as the bytes of a file of that kind ("PNG"), saved with Pillow's options."""
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
 def encode_jpeg(image: Image.Image) -> bytes:
     """Return an image as the bytes of a JPEG file, as all photographs are stored."""
-    file = io.BytesIO()
-    image.save(file, "JPEG", quality=88, subsampling=0)
-    return file.getvalue()
+    return encode_image(image, "JPEG", quality=88, subsampling=0)
 
 
 def blurred(image: Image.Image, view: View) -> Image.Image:
@@ -274,25 +276,16 @@ def plan_plain_photo(species: Species, avoid: frozenset[str], name: str) -> Phot
     raise RuntimeError(f"{species.scientific_name}: each view shows one of {avoid} ({name})")
 
 
-def clue_count(n_photos: int, rng: np.random.Generator) -> int:
-    """A skewed number of clues: about 6 % on average, a quarter of the queries under 2
-    %, none over 25 %.
-    """
-    share = 0.041 * np.exp(rng.normal(0, 0.95))
-    return int(np.clip(round(share * n_photos), 1, max(1, n_photos // 4 - 1)))
-
-
 def plan_photos(species: Species, asked: tuple[str, ...], n_photos: int, name: str) -> list[Photo]:
-    """`n_photos` photographs in shuffled order; each part in `asked` has its own skewed
-    number of clues.
-
-    Parts nobody asks about show in a few photographs too, as other rare views do in the
-    field.
+    """`n_photos` photographs in shuffled order. Each part has its own skewed number of clues, one
+    at least: about 6 % on average, a quarter of the queries under 2 %, none over 25 %. Parts that
+    are not in `asked` show in some of the other photographs too.
     """
     rng = stream(name, "album")
     photos: list[Photo] = []
     for part in hidden_parts(species):
-        wanted = clue_count(n_photos, rng)
+        share = 0.041 * np.exp(rng.normal(0, 0.95))
+        wanted = int(np.clip(round(share * n_photos), 1, max(1, n_photos // 4 - 1)))
         photos += [plan_clue_photo(species, part, f"{name}/{part.name}/{i}") for i in range(wanted)]
     avoid = frozenset(asked)
     for i in range(n_photos - len(photos)):

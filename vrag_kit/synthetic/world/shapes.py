@@ -9,7 +9,7 @@ it was drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -82,20 +82,15 @@ def smooth(points: Sequence[Sequence[float]] | Points, rounds: int = 2) -> Point
     return outline
 
 
-def shrink_toward(points: Points, anchor: Sequence[float], share: float) -> Points:
+def shrink_toward(points: Points, anchor: Sequence[float] | Points, share: float) -> Points:
     """Shrink an outline to `share` of its size about `anchor`."""
     middle = np.asarray(anchor, dtype=float)
     return np.asarray(middle + share * (points - middle))
 
 
 def moved(points: Points, x: float, y: float) -> Points:
-    """Return the outline moved by (x, y)."""
+    """Return the outline, or a point, moved by (x, y)."""
     return np.asarray(points + np.array([x, y]))
-
-
-def mirrored(points: Points) -> Points:
-    """The outline reflected left to right."""
-    return np.asarray(points * (-1.0, 1.0))
 
 
 def transformed(
@@ -106,20 +101,18 @@ def transformed(
     return [replace(shape, points=shape.points @ matrix.T + shift) for shape in shapes]
 
 
-def shaded(
-    points: Points, color: Color, part: str = "", lit: Sequence[float] = (-0.05, -0.1)
-) -> list[Shape]:
-    """A body with a darker rim and a soft highlight toward `lit`: three shapes of one
-    part.
-    """
+def filled(corners: str, color: Color, rounds: int = 2, alpha: int = 255) -> Shape:
+    """A polygon in words, its corners cut off in `rounds`."""
+    return Shape(smooth(polygon(corners), rounds), color, alpha=alpha)
+
+
+def shaded(points: Points, color: Color) -> Iterator[Shape]:
+    """A body with a darker rim and a soft highlight at its upper left: three shapes."""
     centre = points.mean(axis=0)
-    inner = shrink_toward(points, centre, 0.93)
-    light = shrink_toward(points, centre + np.asarray(lit), 0.55)
-    return [
-        Shape(points, darker(color, 0.72), part),
-        Shape(inner, color, part),
-        Shape(light, lighter(color, 0.25), part, alpha=70),
-    ]
+    light = shrink_toward(points, moved(centre, -0.05, -0.1), 0.55)
+    yield Shape(points, darker(color, 0.72))
+    yield Shape(shrink_toward(points, centre, 0.93), color)
+    yield Shape(light, lighter(color, 0.25), alpha=70)
 
 
 def darker(color: Color, share: float) -> Color:
@@ -189,11 +182,10 @@ def bounds(shapes: Iterable[Shape]) -> tuple[Points, Points]:
     return points.min(axis=0), points.max(axis=0)
 
 
-def visible_shares(shapes: Iterable[Shape], resolution: int = 96) -> dict[str, float]:
-    """Share of the frame, in [0, 1], that shows each part once everything is drawn;
-    absent parts are absent.
+def visible_shares(shapes: Iterable[Shape]) -> dict[str, float]:
+    """Share of the frame, in [0, 1], that shows each part once everything is drawn: 0 where it is
+    hidden; absent parts are absent.
     """
-    labels, label_of = part_map(shapes, resolution)
+    labels, label_of = part_map(shapes, 96)
     counts = labels.histogram()
-    shown = [part for part, label in label_of.items() if part and counts[label]]
-    return {part: counts[label_of[part]] / resolution**2 for part in shown}
+    return {part: counts[label] / 96**2 for part, label in label_of.items() if part}

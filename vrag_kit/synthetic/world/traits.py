@@ -5,11 +5,12 @@ follow from them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from numpy.random import PCG64, Generator
 
 from vrag_kit.synthetic.world.shapes import Color, Points, Shape, darker, ellipse, shrink_toward
 
@@ -97,26 +98,26 @@ class Species:
         return f"{self.genus} {self.epithet}"
 
 
-def stream(*names: object) -> np.random.Generator:
+def stream(*names: object) -> Generator:
     """A random generator named by words: the same words give the same numbers, and no
     other words do.
     """
     digest = hashlib.sha256("/".join(map(str, names)).encode()).digest()
-    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
+    return Generator(PCG64(int.from_bytes(digest[:16], "little")))
 
 
-def choose(options: Sequence[T], rng: np.random.Generator) -> T:
+def choose(options: Sequence[T], rng: Generator) -> T:
     """Draw one of the options, each equally likely."""
     return options[int(rng.integers(len(options)))]
 
 
-def shuffled(items: Sequence[T], rng: np.random.Generator) -> list[T]:
+def shuffled(items: Sequence[T], rng: Generator) -> list[T]:
     """Return the items in a random order."""
     return [items[place] for place in rng.permutation(len(items))]
 
 
 def generate_species_traits(
-    kind: str, noun: str, parts: tuple[str, ...], rng: np.random.Generator
+    kind: str, noun: str, parts: tuple[str, ...], rng: Generator
 ) -> Species:
     """Invent a species of `kind` whose `parts` are hidden in most views."""
     outside = random_appearance(rng)
@@ -133,13 +134,13 @@ def generate_species_traits(
     )
 
 
-def random_appearance(rng: np.random.Generator) -> Appearance:
+def random_appearance(rng: Generator) -> Appearance:
     """Draw two different colors and a pattern, each equally likely."""
     color, second = rng.choice(list(COLORS), size=2, replace=False)
     return Appearance(str(color), choose(PATTERNS, rng), str(second))
 
 
-def _word(rng: np.random.Generator, endings: tuple[str, ...]) -> str:
+def _word(rng: Generator, endings: tuple[str, ...]) -> str:
     syllables = rng.choice(_SYLLABLES, size=rng.integers(2, 4))
     return "".join(syllables) + choose(endings, rng)
 
@@ -151,33 +152,29 @@ def accepted_spellings(value: str) -> tuple[str, ...]:
 
 def draw_part(
     species: Species, part: str, outline: Points, anchor: tuple[float, float]
-) -> list[Shape]:
+) -> Iterator[Shape]:
     """Fill an outline that is star-shaped about `anchor` with the look of a hidden part; with
     `part` "" that of the outside.
     """
     look = species.hidden[part] if part else species.outside
     ground = COLORS[look.color]
     second = COLORS[look.second]
-    shapes = [Shape(outline, darker(ground, 0.7), part)]
-    layers = [(0.96, ground)]
-    if look.pattern == "bordered":
-        shapes = [Shape(outline, second, part)]
-        layers = [(0.76, ground)]
+    has_border = look.pattern == "bordered"
+    yield Shape(outline, second if has_border else darker(ground, 0.7), part)
+    layers = [(0.76 if has_border else 0.96, ground)]
     if look.pattern == "banded":
         layers += [(0.86, second), (0.70, ground), (0.52, second), (0.34, ground)]
     for share, color in layers:
-        shapes.append(Shape(shrink_toward(outline, anchor, share), color, part))
+        yield Shape(shrink_toward(outline, anchor, share), color, part)
     if look.pattern == "spotted":
-        shapes += [Shape(spot, second, part) for spot in _spots(outline, anchor)]
-    return shapes
+        for spot in _spots(outline, anchor):
+            yield Shape(spot, second, part)
 
 
-def _spots(outline: Points, anchor: tuple[float, float]) -> list[Points]:
+def _spots(outline: Points, anchor: tuple[float, float]) -> Iterator[Points]:
     """Circles between the outline and the anchor, in turn further out and in."""
     arms = outline - anchor
     size = 0.095 * np.linalg.norm(arms, axis=1).max()
-    spots = []
     for turn, arm in enumerate(arms[:: max(1, len(arms) // 9)]):
         x, y = np.asarray(anchor) + (0.74, 0.46)[turn % 2] * arm
-        spots.append(ellipse(x, y, size, size, n=10))
-    return spots
+        yield ellipse(x, y, size, size, n=10)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,20 +38,44 @@ class OrganismKind:
     name: str  # "moth"
     noun: str  # last word of its common names
     lineage: tuple[str, ...]  # kingdom, phylum, class, order, family: as its folders begin
-    scene: str  # a key of views.SCENES: where it lives
+    scene: str  # a key of photographs.SCENES: where it lives
     outside: str  # what one calls the part that every usual view shows
     resting: tuple[str, ...]  # poses that show no hidden part; the last shows the outside best
-    hidden: tuple[HiddenPart, HiddenPart]
+    hidden: tuple[HiddenPart, ...]  # two
     turn: float  # largest rotation in a view, radians
-    draw: Callable[[Species, str, float], list[Shape]]
+    draw: Callable[[Species, str, float], Iterator[Shape]]
     """(species, pose, openness in [0, 1]) → shapes from back to front, spanning about 1
     around (0, 0).
     """
+    young: Callable[[Species], Iterator[Shape]]
+    """The same of a young one."""
 
     @property
     def outside_pose(self) -> str:
         """The pose that shows the outside best."""
         return self.resting[-1]
+
+
+_HIDDEN = """
+moth: hindwings: spread: which are usually covered by the forewings
+moth: undersides of the wings: upright: which show only when the wings are closed over the back
+bird: inside of the bill: gaping: which shows only when the bill is wide open
+bird: undersides of the wings: wings raised: which are hidden while the wings are folded
+flower: stamen tips: facing: which are enclosed by the petals until the flower opens
+flower: undersides of the leaves: windblown: which show only when the wind turns the leaves
+mushroom: gills: from below: which are hidden beneath the cap
+mushroom: flesh: cut: which shows only when the cap is cut open
+fish: dorsal fin: fin raised: which is folded down most of the time
+fish: inside of the mouth: mouth open: which shows only when the mouth is wide open
+lizard: throat fan: display: which is folded away except in display
+lizard: belly: below: which can be seen only from below
+"""
+"""Kind, and its hidden parts: name, pose and hint."""
+
+
+def _hidden(kind: str) -> tuple[HiddenPart, ...]:
+    rows = [line.split(": ") for line in _HIDDEN.strip().splitlines()]
+    return tuple(HiddenPart(*cells) for owner, *cells in rows if owner == kind)
 
 
 _MOTH = OrganismKind(
@@ -61,16 +85,10 @@ _MOTH = OrganismKind(
     scene="foliage",
     outside="forewings",
     resting=("rest",),
-    hidden=(
-        HiddenPart("hindwings", "spread", "which are usually covered by the forewings"),
-        HiddenPart(
-            "undersides of the wings",
-            "upright",
-            "which show only when the wings are closed over the back",
-        ),
-    ),
+    hidden=_hidden("moth"),
     turn=np.pi,
     draw=bodies.draw_moth,
+    young=bodies.caterpillar,
 )
 _BIRD = OrganismKind(
     name="bird",
@@ -79,17 +97,11 @@ _BIRD = OrganismKind(
     scene="sky",
     outside="folded wings",
     resting=("perched",),
-    hidden=(
-        HiddenPart("inside of the bill", "gaping", "which shows only when the bill is wide open"),
-        HiddenPart(
-            "undersides of the wings", "wings raised", "which are hidden while the wings are folded"
-        ),
-    ),
+    hidden=_hidden("bird"),
     turn=0.35,
     draw=bodies.draw_bird,
+    young=bodies.chick,
 )
-_WIND = "which show only when the wind turns the leaves"
-_LEAF_UNDERSIDES = HiddenPart("undersides of the leaves", "windblown", _WIND)
 _FLOWER = OrganismKind(
     name="flower",
     noun="Bellflower",
@@ -97,14 +109,10 @@ _FLOWER = OrganismKind(
     scene="meadow",
     outside="petals",
     resting=("side",),
-    hidden=(
-        HiddenPart(
-            "stamen tips", "facing", "which are enclosed by the petals until the flower opens"
-        ),
-        _LEAF_UNDERSIDES,
-    ),
+    hidden=_hidden("flower"),
     turn=0.5,
     draw=bodies.draw_flower,
+    young=bodies.bud,
 )
 _MUSHROOM = OrganismKind(
     name="mushroom",
@@ -113,12 +121,10 @@ _MUSHROOM = OrganismKind(
     scene="forest",
     outside="cap",
     resting=("side",),
-    hidden=(
-        HiddenPart("gills", "from below", "which are hidden beneath the cap"),
-        HiddenPart("flesh", "cut", "which shows only when the cap is cut open"),
-    ),
+    hidden=_hidden("mushroom"),
     turn=0.4,
     draw=bodies.draw_mushroom,
+    young=bodies.button,
 )
 _FISH = OrganismKind(
     name="fish",
@@ -127,14 +133,10 @@ _FISH = OrganismKind(
     scene="water",
     outside="flanks",
     resting=("side",),
-    hidden=(
-        HiddenPart("dorsal fin", "fin raised", "which is folded down most of the time"),
-        HiddenPart(
-            "inside of the mouth", "mouth open", "which shows only when the mouth is wide open"
-        ),
-    ),
+    hidden=_hidden("fish"),
     turn=0.5,
     draw=bodies.draw_fish,
+    young=bodies.fry,
 )
 _LIZARD = OrganismKind(
     name="lizard",
@@ -143,18 +145,16 @@ _LIZARD = OrganismKind(
     scene="rock",
     outside="back",
     resting=("side", "above"),
-    hidden=(
-        HiddenPart("throat fan", "display", "which is folded away except in display"),
-        HiddenPart("belly", "below", "which can be seen only from below"),
-    ),
+    hidden=_hidden("lizard"),
     turn=np.pi / 4,
     draw=bodies.draw_lizard,
+    young=bodies.hatchling,
 )
 _KINDS = (_MOTH, _BIRD, _FLOWER, _MUSHROOM, _FISH, _LIZARD)
-KINDS: dict[str, OrganismKind] = {kind.name: kind for kind in _KINDS}
+KINDS = {kind.name: kind for kind in _KINDS}
 
 
-def hidden_parts(species: Species) -> tuple[HiddenPart, HiddenPart]:
+def hidden_parts(species: Species) -> tuple[HiddenPart, ...]:
     """Return the two hidden parts of a species."""
     return KINDS[species.kind].hidden
 
