@@ -152,6 +152,18 @@ def unfinished() -> set[str]:
 
 
 @pytest.mark.slow
+def test_the_last_run_of_each_notebook_is_listed(ran: Ran) -> None:
+    (ran.place / "runs/other/p/other/01_one.ipynb").unlink()
+    listed = vrag(ran.place, "list", *FILES[:2]).stdout.splitlines()
+    states = {line.split()[0]: line for line in listed}
+    assert re.fullmatch(
+        r"guide/02_two +done, \d{4}-\d\d-\d\d \d\d:\d\d, 0\.\d min", states["guide/02_two"]
+    )
+    assert "failed" in states["guide/03_fails"]
+    assert states["other/01_one"].endswith("not run")
+
+
+@pytest.mark.slow
 def test_a_notebook_runs_again_when_its_figure_its_data_or_its_copy_is_not_as_it_was(
     ran: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:
