@@ -16,7 +16,7 @@ from vrag_kit.generation import ask_models
 from vrag_kit.generation.prompts import PARSERS, PromptSet, parse_long, parse_short
 from vrag_kit.judging import is_abstention
 from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS
-from vrag_kit.synthetic.mrag_suite.prompts import LongQuestions, questions_in_parts
+from vrag_kit.synthetic.mrag_suite.prompts import LongQuestions, ask_long, questions_in_parts
 from vrag_kit.types import Benchmark, Query
 from vrag_kit.workspace import Workspace
 
@@ -90,8 +90,8 @@ def test_a_long_answer_joins_short_ones(
     }
     asked = in_parts(make_conversations(tmp_path, {}, alone=[*"abcde"]))
     assert [each.query_id for each in asked.contexts[:3]] == ["a-0~1", "a-0~2", "a-0~3"]
-    model = {"model": f"teller@{server.url}", "decoding": {"temperature": 0}}
-    long = asked.ask([model], at)
+    model = f"teller@{server.url}"
+    long = ask_long(asked, [model], at, decoding={"temperature": 0})
     assert long["query_id"].tolist() == ["a-0", "b-0", "c-0", "d-0", "e-0"]
     assert long["status"].tolist() == ["ok", "ok", "refused", "truncated", "empty"]
     said = long["answer"].tolist()

@@ -14,14 +14,12 @@ from vrag_kit.claims.verdicts import (
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
 from vrag_kit.synthetic.mrag_suite import (
-    ground_truth_or_none,
     open_claim_pipeline,
     open_ground_truth,
     open_suite,
 )
 from vrag_kit.synthetic.mrag_suite.facts import Fact, relation
 from vrag_kit.synthetic.mrag_suite.ground_truth import (
-    GroundTruth,
     OracleClaimChecker,
     VisualClaimChecker,
 )
@@ -40,7 +38,7 @@ ONE_OF_TWO = "One of the two colors of the hindwings of Lividus britaensis is {}
 
 
 @pytest.fixture(scope="module")
-def world() -> GroundTruth:
+def world():
     return open_ground_truth(SMALL)
 
 
@@ -122,38 +120,28 @@ def test_a_long_answers_reference_is_true_and_says_all_that_is_asked(world):
 
 
 def test_readers_are_named_by_parameters(world, tmp_path):
-    by_rule = open_claim_pipeline("rule", "rule", world, Workspace(answers_dir=tmp_path))
-    assert (by_rule.extractor.name, by_rule.checker.fingerprint) == ("rule", "")
-    looks = open_claim_pipeline(
-        "rule", "field-guide-vlm-few", world, Workspace(answers_dir=tmp_path)
-    )
-    assert looks.checker.fingerprint
-    assert looks.truth.name == "truth of the drawing"
-    models = open_claim_pipeline(
-        "field-guide-vlm-few", "field-guide-vlm-few", world, Workspace(answers_dir=tmp_path)
-    )
-    assert models.extractor.name == models.checker.name == "field-guide-vlm-few"
-    with pytest.raises(VragError, match="checker 'field-guide-vlm-few': it is an answerer too"):
-        open_claim_pipeline(
-            "rule",
-            "field-guide-vlm-few",
-            world,
-            Workspace(answers_dir=tmp_path),
-            answerers=["field-guide-vlm-few"],
-        )
+    few, at = "field-guide-vlm-few", Workspace(answers_dir=tmp_path)
+    extractor, checker, _ = open_claim_pipeline("rule", "rule", world, at)
+    assert (extractor.name, checker.fingerprint) == ("rule", "")
+    _, checker, truth = open_claim_pipeline("rule", few, world, at)
+    assert checker.fingerprint
+    assert truth.name == "truth of the drawing"
+    extractor, checker, _ = open_claim_pipeline(few, few, world, at)
+    assert extractor.name == checker.name == few
+    with pytest.raises(VragError, match=f"checker '{few}': it is an answerer too"):
+        open_claim_pipeline("rule", few, world, at, answerers=[few])
 
 
 def test_without_a_drawing_there_is_no_truth_and_rules_know_sentences_alone(tmp_path):
-    assert ground_truth_or_none({"mine": {"layout": "pages", "rows": "x"}}) is None
-    forecast = open_claim_pipeline("", "rule", None, Workspace(answers_dir=tmp_path))
-    assert forecast.truth is None
-    (found,) = forecast.extractor.extract(
-        [AnswerText(query_id="q", question="?", words="So. It is.")]
-    )
-    assert found == ("So.", "It is.")
+    assert open_ground_truth({"mine": {"layout": "pages", "rows": "x"}}) is None
+    at = Workspace(answers_dir=tmp_path)
+    extractor, checker, truth = open_claim_pipeline("", "rule", None, at)
+    assert truth is None
+    answer = AnswerText(query_id="q", question="?", words="So. It is.")
+    assert extractor.extract([answer]) == [("So.", "It is.")]
     item = Document(doc_id="d", text="So.")
-    (row,) = forecast.checker.check([EntailmentRequest(query_id="q", claims=("So.",), item=item)])
-    assert row == (None,)
+    request = EntailmentRequest(query_id="q", claims=("So.",), item=item)
+    assert checker.check([request]) == [(None,)]
 
 
 @pytest.mark.parametrize(

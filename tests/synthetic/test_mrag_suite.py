@@ -26,7 +26,7 @@ from vrag_kit.synthetic.mrag_suite.ambiguity import (
     make_ambiguous,
 )
 from vrag_kit.synthetic.mrag_suite.facts import COLOR, COLORS_OF_TWO, PATTERN, Fact, relation
-from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth, OracleClaimChecker
+from vrag_kit.synthetic.mrag_suite.ground_truth import OracleClaimChecker
 from vrag_kit.synthetic.mrag_suite.pages import PAGE_SETS
 from vrag_kit.synthetic.world.traits import COLORS, PATTERNS
 from vrag_kit.types import Benchmark
@@ -47,7 +47,7 @@ def words() -> dict[str, Benchmark]:
 
 
 @pytest.fixture(scope="module")
-def world() -> GroundTruth:
+def world():
     return open_ground_truth(SMALL)
 
 
@@ -150,14 +150,14 @@ def test_truth_counts_what_the_answerer_saw(suite, world):
 
 def test_half_of_the_questions_can_be_made_ambiguous_and_the_rule_finds_which(suite):
     for benchmark in suite.values():
-        changed, lacks = make_ambiguous(benchmark, share=0.5, seed=1)
+        changed, lacks = make_ambiguous(benchmark, 0.5)
         open_ones = [each for each in benchmark.queries.values() if each.image is None]
         assert sum(map(bool, lacks.values())) == round(0.5 * len(open_ones))
         assert set(lacks.values()) <= {"", SUBJECT, PART}
         for query_id, query in changed.queries.items():
             assert (query.text == benchmark.queries[query_id].text) == (not lacks[query_id])
             assert bool(detect_by_rule(query)) == bool(lacks[query_id])
-        assert make_ambiguous(benchmark, share=0.5, seed=1)[1] == lacks
+        assert make_ambiguous(benchmark, 0.5)[1] == lacks
 
 
 @pytest.mark.slow

@@ -58,9 +58,10 @@ def test_an_assessor_is_asked_in_the_papers_words_once_and_once_more(tmp_path: P
     benchmark = small(texts, folder=tmp_path)
     with StrangeServer(plans) as server:
         entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
-        detector = mrag.ambiguity.load_ambiguity_detector(entry, Workspace(answers_dir=tmp_path))
-        table = detector.detect(benchmark).set_index("query_id")
-        detector.detect(benchmark)
+        at = Workspace(answers_dir=tmp_path)
+        model = mrag.ambiguity.load_detector(entry, at)
+        table = mrag.ambiguity.detect_ambiguous(model, benchmark, at).set_index("query_id")
+        mrag.ambiguity.detect_ambiguous(model, benchmark, at)
         requests = [each for each in server.requests if "word: ready" not in text_in(each)]
     assert table["status"].to_dict() == {"a": "AMBIGUOUS", "drawn": "CLEAR", "c": ""}
     assert "not one JSON object" in table.loc["c", "detail"]
@@ -84,8 +85,9 @@ def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> N
     )
     with StrangeServer(plans) as server:
         entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
-        assessor = mrag.ambiguity.load_ambiguity_detector(entry, Workspace(answers_dir=tmp_path))
-        questions = assessor.rewrite_queries(benchmark, detections)
+        at = Workspace(answers_dir=tmp_path)
+        model = mrag.ambiguity.load_detector(entry, at)
+        questions = mrag.ambiguity.rewrite_ambiguous(model, benchmark, detections, at)
         sent = "\n".join(map(text_in, server.requests))
     assert questions[["query_id", "original", "question"]].to_numpy().tolist() == [
         ["a", "When was it built?", "When was the tower built, by the plate of 1990?"]
@@ -131,7 +133,7 @@ def detected(flagged: str, clear: str) -> pd.DataFrame:
 def test_ambiguous_questions_meet_clear_ones_of_like_length() -> None:
     texts = {"a": "When?", "b": "How long?", "c": "one two three four", "d": "one two three"}
     suite = {"x": small({**texts, "e": "one two three four five six"})}
-    both = match_clear_questions(suite, detected("ab", "cde"))
+    both = match_clear_questions(suite, detected("ab", "cde"), {"x": {}})
     assert set(both["ambiguous"]) == {"a", "b"}
     # c and d are nearest, and each is taken once
     assert set(both["clear"]) == {"c", "d"}

@@ -15,7 +15,6 @@ from strange_server import StrangeServer
 
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.papers.mrag_suite.prompts import CLOSED_BOOK
 from vrag_kit.synthetic.mrag_suite import ask_closed_book
 from vrag_kit.types import Benchmark, Query
 from vrag_kit.workspace import Workspace
@@ -32,7 +31,7 @@ def question(name: str, text: str = "What color is it?", **more: object) -> Quer
 
 def judged(scores: dict[str, dict[str, float]], **columns: object) -> pd.DataFrame:
     """Model → query → score, as a table of judged answers."""
-    told = {"setting": CLOSED_BOOK, "k": 0, **columns}
+    told = {"setting": "zero_shot", "k": 0, **columns}
     tables = [
         factories.judged(model=model, query_id=list(of), score=list(of.values()), **told)
         for model, of in scores.items()
@@ -134,7 +133,9 @@ def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
 
 def test_a_filter_that_asks_for_confidence_needs_it_and_one_that_drops_all_is_refused() -> None:
     with pytest.raises(KeyError, match="'confidence'"):
-        paper.filter.filter_decisions(benchmark([question("a")]), judged({"one": {"a": 1.0}}))
+        paper.filter.filter_decisions(
+            benchmark([question("a")]), judged({"one": {"a": 1.0}}), paper.filter.FilterRules()
+        )
     known = judged({"one": dict.fromkeys("abcd", 1.0)})
     with pytest.raises(VragError, match="4 questions"):
         controls(benchmark(map(question, "abcd")), known, known)

@@ -1,5 +1,5 @@
-"""Figures that only this paper needs: data sets in numbers, one checked answer, and published rows
-against RAGChecker's definitions.
+"""Figures that only this paper needs: scores by each data set's own metric, one checked answer,
+claim metrics, and published rows against RAGChecker's definitions.
 """
 
 from __future__ import annotations
@@ -44,26 +44,6 @@ def own_metric_plot(
     limits = (None, None) if is_difference else (-3, 103)
     every = {**names, **mode_names(table)}
     return forest_plot(table, names=every, xlabel=xlabel, limits=limits, **look)
-
-
-_LENGTHS = {"avg_question_length": "questions", "avg_answer_length": "accepted answers"}
-
-
-def statistics_figure(statistics: pd.DataFrame) -> Figure:
-    """Draws the mean lengths of each data set's questions and answers, a panel each, with the
-    paper's as grey ticks. `statistics` comes from `describe_suite`.
-    """
-    lengths = statistics[statistics["metric"].isin(_LENGTHS)].assign(model="")
-    sizes = statistics.loc[statistics["metric"] == "n_full", "value"]
-    return forest_plot(
-        lengths,
-        rows="dataset",
-        panels="metric",
-        names={**_LENGTHS, "reported": "reported (Table 1, the paper's data)"},
-        reported=lengths.assign(value=lengths["published"]),
-        xlabel="Mean length (words)",
-        title=f"A data set holds {sizes.min():,.0f} to {sizes.max():,.0f} questions",
-    )
 
 
 _VERDICTS = {1.0: "entails", 0.0: "neutral", -1.0: "contradicts"}
