@@ -176,7 +176,8 @@ def with_rewritten_questions(benchmark: Benchmark, rewrites: pd.DataFrame) -> Be
 
     Raises `KeyError` for an unknown query.
     """
-    new = rewrites[rewrites["question"] != ""].set_index("query_id")["question"].to_dict()
+    parsed = rewrites[rewrites["question"] != ""]
+    new = dict(zip(parsed["query_id"], parsed["question"], strict=True))
     texts = {name: replace(benchmark.queries[name], text=words) for name, words in new.items()}
     named = json.dumps([benchmark.fingerprint, "said anew", sorted(new.items())])
     fingerprint = hashlib.sha256(named.encode()).hexdigest()

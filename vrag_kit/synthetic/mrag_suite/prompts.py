@@ -209,8 +209,8 @@ def ask_as_text(
         for row, shown in rows.items():
             run = bm25_run(captions_only(shown), k)
             contexts = gcue_contexts(shown, run, k=k, seed=seed)
-            how = {"prompts": prompts_for(shown), "decoding": decoding}
-            answers = ask_models(models, shown, contexts, at, **how)
+            prompts = prompts_for(shown)
+            answers = ask_models(models, shown, contexts, at, prompts=prompts, decoding=decoding)
             found[row] = (shown, judge_answers(judge, shown, answers))
     return found
 
@@ -243,8 +243,8 @@ def ask_long(
     An answer joins the sentences of its replies; if none has one, the distinct replies. It fails as
     its first failed part does; it is truncated if a part was, and empty if nothing was said.
     """
-    how = {"prompts": asked.prompts, "decoding": decoding}
-    answers = ask_models(models, asked.questions, asked.contexts, at, **how)
+    what = (models, asked.questions, asked.contexts, at)
+    answers = ask_models(*what, prompts=asked.prompts, decoding=decoding)
     if asked.world is None:
         return answers
     keys = [*(answers[name] for name in _CONTEXT), answers["query_id"].map(_whole)]
