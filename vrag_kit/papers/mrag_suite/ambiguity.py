@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -264,16 +263,14 @@ def ambiguous_minus_clear(
         if own.empty:
             continue
         value = part.drop_duplicates("query_id").set_index("query_id")["value"]
+        scored = value.dropna().index
         asked = own[own["clear"].isin(value.index) & own["ambiguous"].isin(value.index)]
-        sides = [asked[name].map(value).to_numpy(float) for name in ("ambiguous", "clear")]
-        both = np.isfinite(sides[0] + sides[1])
-        n, numbers = int(both.sum()), [math.nan] * 4
-        if n:
-            known = np.concatenate([side[both] for side in sides])
-            groups = pd.concat([asked["group"][both], asked["clear_group"][both]])
-            found = cluster_difference(known, groups, np.arange(2 * n) < n, scale)
-            numbers = [found.value, *found.interval(), found.p_value()]
-        rows.append((*key, *numbers[:3], n, len(both) - n, numbers[3]))
+        known = asked[asked["clear"].isin(scored) & asked["ambiguous"].isin(scored)]
+        scores = pd.concat([known["ambiguous"], known["clear"]]).map(value).to_numpy(float)
+        groups, n = pd.concat([known["group"], known["clear_group"]]), len(known)
+        found = cluster_difference(scores, groups, np.arange(2 * n) < n, scale)
+        counts = n, len(asked) - n
+        rows.append((*key, found.value, *found.interval(), *counts, found.p_value()))
     return pd.DataFrame(rows, columns=[*by, "value", "ci_low", "ci_high", "n", "n_failed", "p"])
 
 

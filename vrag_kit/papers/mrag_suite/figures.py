@@ -65,11 +65,9 @@ def checked_answer(benchmark: Benchmark, answer: pd.Series) -> tuple[Figure, pd.
     for name, of in (("verdict", sheet), ("true_label", answer["true_sheet"] or sheet)):
         scores = of.verdicts[: len(sheet.claims)].ravel()
         table[name] = [_VERDICTS.get(score, "unparsed") for score in scores.tolist()]
-    heads = [Tile(None), Tile(None, "", "reference answer")]
-    for doc_id in documents:
-        tile = document_tile(benchmark, sheet.query_id, doc_id, "document")
-        heads.append(replace(tile, below="a text" * (tile.image is None)))
-    rows = {"": heads}
+    tiles = [document_tile(benchmark, sheet.query_id, each, "document") for each in documents]
+    tiles = [replace(tile, below="a text" * (tile.image is None)) for tile in tiles]
+    rows = {"": [Tile(None), Tile(None, "", "reference answer"), *tiles]}
     for claim, verdicts in table.groupby("claim", sort=False):
         tiles = [_verdict_tile(cell) for cell in verdicts.to_dict("records")]
         rows[f"claim {len(rows)}"] = [Tile(None, "", str(claim)), *tiles]
