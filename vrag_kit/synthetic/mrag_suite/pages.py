@@ -13,8 +13,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -72,21 +70,22 @@ _OBSERVERS = {MAIN: (48, 90), SECOND: (18, 40), "other": (1, 9)}
 """Range of the number of observers who named a color of a part."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One page or chart before it is drawn."""
+class Page(NamedTuple):
+    """One page or chart."""
 
     page_id: str
-    text: str  # all words on it
-    facts: tuple[Fact, ...]  # that it tells
-    draw: Callable[[], Image.Image]
+    text: str
+    """All words on it."""
+    facts: tuple[Fact, ...]
+    """Those that it tells."""
+    picture: Image.Image
     format: str = "JPEG"
 
     def image(self) -> dict[str, bytes | None]:
-        """Draw it, as a cell of a column of images."""
+        """Return the picture as a cell of a column of images."""
         file = io.BytesIO()
         quality = {"quality": 82, "subsampling": 0} if self.format == "JPEG" else {}
-        self.draw().save(file, self.format, **quality)
+        self.picture.save(file, self.format, **quality)
         return image_cell(file.getvalue())
 
 
@@ -107,7 +106,7 @@ PageSet = tuple[str, list[Page], list[PageQuestion]]
 
 
 def write_pages(name: str, pages: Sequence[Page], asked: Sequence[PageQuestion], to: Path) -> Shown:
-    """Draw and write a data set to a folder; returns what its pages show."""
+    """Write a data set to a folder; returns what its pages show."""
     rows: dict[str, list[Json]] = {"corpus": [], "queries": [], "qrels": []}
     for page in pages:
         rows["corpus"].append({"corpus-id": page.page_id, "image": page.image()})
@@ -181,8 +180,8 @@ def mixed_questions(
     return [*two, *one], asked
 
 
-def plan_documents(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
-    """Plan scanned pages of an encyclopedia, one article each, which describes one hidden part;
+def draw_documents(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
+    """Draw scanned pages of an encyclopedia, one article each, which describes one hidden part;
     answers are lists. Each page is asked for the main color, then those of parts with two colors
     for both.
     """
@@ -195,8 +194,8 @@ def plan_documents(lives: Sequence[SpeciesFacts], count: int, seed: str) -> Page
     return "page", list(pages.values()), questions
 
 
-def plan_figures(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
-    """Plan figures of a species, at rest and with a hidden part visible, with a legend; the answer
+def draw_figures(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
+    """Draw figures of a species, at rest and with a hidden part visible, with a legend; the answer
     is the letter of one of four options.
     """
     parts = species_parts(lives, seed)
@@ -215,8 +214,8 @@ def plan_figures(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSe
     return "figure", pages, questions
 
 
-def plan_slides(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
-    """Plan decks of two slides, one deck a hidden part. One question in three needs both slides:
+def draw_slides(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
+    """Draw decks of two slides, one deck a hidden part. One question in three needs both slides:
     the first describes the main color, the second the other one.
     """
     parts, asked = mixed_questions(lives, count, seed, period=3)
@@ -228,8 +227,8 @@ def plan_slides(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet
     return "slide", list(chain.from_iterable(decks.values())), questions
 
 
-def plan_plots(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
-    """Plan bar charts of the colors that observers named for a part; one question in four asks for
+def draw_plots(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
+    """Draw bar charts of the colors that observers named for a part; one question in four asks for
     both colors.
     """
     parts, asked = mixed_questions(lives, count, seed, period=4)
@@ -247,16 +246,16 @@ def _question(about: PartFacts, kind: str, pages: list[Page]) -> PageQuestion:
 
 
 PAGE_SETS: dict[str, Callable[[Sequence[SpeciesFacts], int, str], PageSet]] = {
-    "VisRAG-ArXiv": plan_figures,
-    "VisRAG-Plot": plan_plots,
-    "VisRAG-Slide": plan_slides,
-    "VisRAG-Doc": plan_documents,
+    "VisRAG-ArXiv": draw_figures,
+    "VisRAG-Plot": draw_plots,
+    "VisRAG-Slide": draw_slides,
+    "VisRAG-Doc": draw_documents,
 }
-"""The paper's name → what plans it from species, number of questions and seed."""
+"""The paper's name → what draws it from species, number of questions and seed."""
 
 
 def colors_chart(page_id: str, about: PartFacts, name: str, what: str = LOOK) -> Page:
-    """Plan a chart of how many observers named which color for a part: the most its main one, then
+    """Draw a chart of how many observers named which color for a part: the most its main one, then
     the second one of a patterned part; with `what` SECOND, of the pattern alone. The same `name`
     gives the same counts.
     """
@@ -274,23 +273,19 @@ def colors_chart(page_id: str, about: PartFacts, name: str, what: str = LOOK) ->
     title = f"{about.life.species.common_name} ({about.life.subject})"
     axis = "Observers who named the color"
     text = "\n".join([title, note, axis, *(f"{color} {count}" for color, count in bars)])
-    draw = partial(page_renderer.bar_chart, title, note, axis, bars)
-    return Page(page_id, text, facts, draw, "PNG")
+    picture = page_renderer.bar_chart(title, note, axis, bars)
+    return Page(page_id, text, facts, picture, "PNG")
 
 
 def _article(about: PartFacts, number: int) -> Page:
-    life = about.life
+    life, sections = about.life, about.sections()
     title = life.article.title
-    sections = about.sections()
-
-    def draw() -> Image.Image:
-        picture = page_renderer.draw_portrait(life.species, life.name, 120)
-        page = page_renderer.encyclopedia_page(title, sections, picture, number)
-        return page_renderer.add_scan_effects(page, life.name)
-
-    lines = [title, *filter(None, chain.from_iterable(sections))]
+    portrait = page_renderer.draw_portrait(life.species, life.name, 120)
+    page = page_renderer.encyclopedia_page(title, sections, portrait, number)
+    text = "\n".join([title, *filter(None, chain.from_iterable(sections))])
     facts = (*life.article_facts(), *about.facts)
-    return Page(f"encyclopedia-{number:03d}", "\n".join(lines), facts, draw)
+    scan = page_renderer.add_scan_effects(page, life.name)
+    return Page(f"encyclopedia-{number:03d}", text, facts, scan)
 
 
 def _figure(about: PartFacts, number: int) -> Page:
@@ -300,13 +295,10 @@ def _figure(about: PartFacts, number: int) -> Page:
         f"Figure {number}. {species.scientific_name}, the {species.common_name}. (a) At rest: from"
         f" outside it is {species.outside.color}. (b) {described}"
     )
-
-    def draw() -> Image.Image:
-        portrait = page_renderer.draw_portrait(species, about.name, 180)
-        detail = page_renderer.draw_detail(species, about.part, about.name, 180)
-        return page_renderer.figure([portrait, detail], text)
-
-    return Page(f"figure-{number:03d}", text, facts, draw)
+    portrait = page_renderer.draw_portrait(species, about.name, 180)
+    detail = page_renderer.draw_detail(species, about.part, about.name, 180)
+    picture = page_renderer.figure([portrait, detail], text)
+    return Page(f"figure-{number:03d}", text, facts, picture)
 
 
 def _deck(about: PartFacts, *, needs_both: bool) -> list[Page]:
@@ -327,13 +319,10 @@ def _slide(about: PartFacts, number: int, statement: Statement, *lines: str) -> 
     species = about.life.species
     text, facts = statement
     lines = (about.life.subject, *lines, text)
-
-    def draw() -> Image.Image:
-        portrait = page_renderer.draw_portrait(species, f"{about.name}/{number}", 124)
-        return page_renderer.slide(species.common_name, lines, portrait, species.kind)
-
+    portrait = page_renderer.draw_portrait(species, f"{about.name}/{number}", 124)
+    picture = page_renderer.slide(species.common_name, lines, portrait, species.kind)
     page_id = f"{about.life.subject} {about.part.name} {number}.jpg"
-    return Page(page_id, "\n".join([species.common_name, *lines]), facts, draw)
+    return Page(page_id, "\n".join([species.common_name, *lines]), facts, picture)
 
 
 ROWS = "rows"
