@@ -23,7 +23,7 @@ from vrag_kit.judging import is_abstention
 from vrag_kit.papers.crag_mm.conversations import early_stopping
 from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
 from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS
-from vrag_kit.synthetic.mrag_suite.prompts import LongQuestions, questions_in_parts
+from vrag_kit.synthetic.mrag_suite.prompts import LongQuestions, ask_long, questions_in_parts
 from vrag_kit.types import Benchmark, Context, Query
 from vrag_kit.workspace import Workspace
 
@@ -252,7 +252,7 @@ def test_a_long_answer_joins_short_ones(
     }
     asked = in_parts(make_conversations(tmp_path, {}, alone=[*"abcde"]))
     assert [each.query_id for each in asked.contexts[:3]] == ["a-0~1", "a-0~2", "a-0~3"]
-    long = asked.ask([model], at)
+    long = ask_long(asked, [model], at, decoding={"temperature": 0})
     assert long["query_id"].tolist() == ["a-0", "b-0", "c-0", "d-0", "e-0"]
     assert long["status"].tolist() == ["ok", "ok", "refused", "truncated", "empty"]
     said = long["answer"].tolist()

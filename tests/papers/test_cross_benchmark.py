@@ -23,8 +23,8 @@ from vrag_kit.papers.cross_benchmark import (
     stratum_rows,
 )
 from vrag_kit.synthetic.mrag_suite import (
-    OracleClaims,
-    TextOnlyEvaluation,
+    ask_as_text,
+    check_by_truth,
     open_ground_truth,
     open_suite,
 )
@@ -169,21 +169,16 @@ def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
     tmp_path: Path,
 ) -> None:
     datasets = open_suite("field-guide-mrag-suite-small", ["WebQA"])
-    words, at = TextOnlyEvaluation(k=2, questions=1), Workspace(answers_dir=tmp_path)
-    rows = words.ask(datasets, ["field-guide-vlm-few"], at, decoding=DECODING)
+    model, at = "field-guide-vlm-few", Workspace(answers_dir=tmp_path)
+    rows = ask_as_text(datasets, [model], at, k=2, questions=1, decoding=DECODING)
     assert list(rows) == ["WebQA", "WebQA, captions and snippets"]
     with_images = [any(each.image for each in few.corpus.values()) for few, _ in rows.values()]
     assert with_images == [True, False]
     asked, answers = rows["WebQA"]
     row = JudgedBenchmark(name="WebQA", benchmark=asked, judged=answers, k=2)
     world = open_ground_truth("field-guide-mrag-suite-small")
-    asker = OracleClaims(
-        at=Workspace(answers_dir=tmp_path),
-        world=world,
-        model="field-guide-vlm-few",
-        decoding=DECODING,
-    )
-    checked = asker.extract(row)
+    assert world
+    checked = check_by_truth(row, world, model, at, DECODING)
     found = cells(checked)["unit_of_n"]
     assert found[["claim_recall", "accuracy"]].tolist() == ["long answers", "questions"]
     shown = dict(zip(row.arm["query_id"], row.arm["doc_ids"], strict=True))

@@ -14,14 +14,11 @@ from vrag_kit.claims.verdicts import (
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
 from vrag_kit.synthetic.mrag_suite import (
-    ground_truth_or_none,
     open_claim_pipeline,
     open_ground_truth,
     open_suite,
 )
-from vrag_kit.synthetic.mrag_suite.facts import Fact, relation
 from vrag_kit.synthetic.mrag_suite.ground_truth import (
-    GroundTruth,
     OracleClaimChecker,
     VisualClaimChecker,
 )
@@ -40,7 +37,7 @@ ONE_OF_TWO = "One of the two colors of the hindwings of Lividus britaensis is {}
 
 
 @pytest.fixture(scope="module")
-def world() -> GroundTruth:
+def world():
     return open_ground_truth(SMALL)
 
 
@@ -50,55 +47,33 @@ def test_every_fact_of_the_world_is_read_back_from_its_sentence(world):
             assert world.language.facts(fact.sentence) == [fact]
 
 
-def test_what_a_part_is_banded_with_is_its_second_color(world):
-    def said(words):
-        return [fact.sentence for fact in world.language.facts(words)]
-
-    second = said("The hindwings of Lividus britaensis are banded with blue.")
-    assert second == [PATTERN.format("banded"), ONE_OF_TWO.format("blue")]
-    assert said(
-        "On the hindwings of Lividus britaensis, which have two colors, there is blue."
-    ) == [ONE_OF_TWO.format("blue")]
-    whole = said("The hindwings of Lividus britaensis are red, banded with blue.")
-    assert whole[0] == MAIN.format("red")
-
-
 def test_a_question_about_a_part_is_asked_one_trait_at_a_time(world):
-    parts = world.sub_questions(_asked(BOTH))
+    family = "To which family does Lividus britaensis belong?"
+    both, other = (Query(query_id="q", text=text) for text in (BOTH, family))
     starts = ["What is the main color of", "What pattern do", "Which two colors appear on"]
-    for part, start in zip(parts, starts, strict=True):
+    for part, start in zip(world.sub_questions(both), starts, strict=True):
         assert part.startswith(start)
-    other = "To which family does Lividus britaensis belong?"
-    assert world.sub_questions(_asked(other)) == [other]
-    replies = ["blue", "I don't know", "blue and black"]
-    text = " ".join(f"{part} {reply}." for part, reply in zip(parts, replies, strict=True))
-    expected = [MAIN.format("blue"), ONE_OF_TWO.format("blue"), ONE_OF_TWO.format("black")]
-    assert [fact.sentence for fact in world.language.facts(text)] == expected
-
-
-def _asked(text):
-    return Query(query_id="q", text=text)
+    assert world.sub_questions(other) == [family]
 
 
 def test_the_main_color_is_one_of_the_two(world):
-    said = world.language.facts
-    both = said("The hindwings of Lividus britaensis are blue and black.")
-    main = said(MAIN.format("blue"))
-    blue, green, second = (said(each)[0] for each in _colors("blue", "green"))
-    assert relation(second, main) is EntailmentLabel.ENTAILMENT
-    assert relation(second, both) is EntailmentLabel.ENTAILMENT
-    assert relation(blue, both) is EntailmentLabel.NEUTRAL  # it may be the other one
-    assert relation(green, both) is EntailmentLabel.CONTRADICTION
-    assert relation(replace(second, value="green"), main) is EntailmentLabel.NEUTRAL
-    assert relation(replace(second, value="green"), [*main, *both]) is EntailmentLabel.CONTRADICTION
-    # who tells one of two colors does not say which the other is; a plain part has no other
-    assert relation(replace(second, value="green"), [second]) is EntailmentLabel.NEUTRAL
-    plain = said("The hindwings of Lividus britaensis are blue, plain.")
-    assert relation(replace(second, value="green"), plain) is EntailmentLabel.CONTRADICTION
-
-
-def _colors(first, other):
-    return MAIN.format(first), MAIN.format(other), ONE_OF_TWO.format(first)
+    """What texts say of claims of a color, and of one of two."""
+    both = "The hindwings of Lividus britaensis are blue and black."
+    plain = "The hindwings of Lividus britaensis are blue, plain."
+    main, second = MAIN.format("blue"), ONE_OF_TWO.format("blue")
+    green, other = MAIN.format("green"), ONE_OF_TWO.format("green")
+    for claim, text, label in (
+        (second, main, "ENTAILMENT"),
+        (second, both, "ENTAILMENT"),
+        (main, both, "NEUTRAL"),  # it may be the other one
+        (green, both, "CONTRADICTION"),
+        (other, main, "NEUTRAL"),
+        (other, f"{main} {both}", "CONTRADICTION"),
+        # who tells one of two colors does not say which the other is; a plain part has no other
+        (other, second, "NEUTRAL"),
+        (other, plain, "CONTRADICTION"),
+    ):
+        assert world.language.relation(claim, text) is EntailmentLabel[label]
 
 
 def test_a_long_answers_reference_is_true_and_says_all_that_is_asked(world):
@@ -108,52 +83,41 @@ def test_a_long_answers_reference_is_true_and_says_all_that_is_asked(world):
     for query in told.queries.values():
         reference = query.metadata["reference"]
         claims = world.language.claims(query.text, reference)
-        kinds = {world.language.claim(claim).kind for claim in claims}
-        assert {"color", "pattern"} <= kinds
+        assert {"color", "pattern"} <= {world.language.claim(claim).kind for claim in claims}
         plain = any(claim.endswith("plain.") for claim in claims)  # then one color is all
         assert len(claims) == (2 if plain else len(world.sub_questions(query)))
         # what the data's own accepted answer tells is part of it
         for claim in world.language.claims(query.text, query.answers[0]):
             assert world.language.relation(claim, reference) is EntailmentLabel.ENTAILMENT
-        gold = [webqa.corpus[each] for each in webqa.relevant(query.query_id)]
-        checkings = [EntailmentRequest(query_id="q", claims=claims, item=each) for each in gold]
-        for row in checker.check(checkings):
-            assert EntailmentLabel.CONTRADICTION not in row
+        for doc_id in webqa.relevant(query.query_id):
+            item = webqa.corpus[doc_id]
+            request = EntailmentRequest(query_id="q", claims=claims, item=item)
+            assert EntailmentLabel.CONTRADICTION not in checker.check([request])[0]
 
 
 def test_readers_are_named_by_parameters(world, tmp_path):
-    by_rule = open_claim_pipeline("rule", "rule", world, Workspace(answers_dir=tmp_path))
-    assert (by_rule.extractor.name, by_rule.checker.fingerprint) == ("rule", "")
-    looks = open_claim_pipeline(
-        "rule", "field-guide-vlm-few", world, Workspace(answers_dir=tmp_path)
-    )
-    assert looks.checker.fingerprint
-    assert looks.truth.name == "truth of the drawing"
-    models = open_claim_pipeline(
-        "field-guide-vlm-few", "field-guide-vlm-few", world, Workspace(answers_dir=tmp_path)
-    )
-    assert models.extractor.name == models.checker.name == "field-guide-vlm-few"
-    with pytest.raises(VragError, match="checker 'field-guide-vlm-few': it is an answerer too"):
-        open_claim_pipeline(
-            "rule",
-            "field-guide-vlm-few",
-            world,
-            Workspace(answers_dir=tmp_path),
-            answerers=["field-guide-vlm-few"],
-        )
+    few, at = "field-guide-vlm-few", Workspace(answers_dir=tmp_path)
+    extractor, checker, _ = open_claim_pipeline("rule", "rule", world, at)
+    assert (extractor.name, checker.fingerprint) == ("rule", "")
+    _, checker, truth = open_claim_pipeline("rule", few, world, at)
+    assert checker.fingerprint
+    assert truth.name == "truth of the drawing"
+    extractor, checker, _ = open_claim_pipeline(few, few, world, at)
+    assert extractor.name == checker.name == few
+    with pytest.raises(VragError, match=f"checker '{few}': it is an answerer too"):
+        open_claim_pipeline("rule", few, world, at, answerers=[few])
 
 
 def test_without_a_drawing_there_is_no_truth_and_rules_know_sentences_alone(tmp_path):
-    assert ground_truth_or_none({"mine": {"layout": "pages", "rows": "x"}}) is None
-    forecast = open_claim_pipeline("", "rule", None, Workspace(answers_dir=tmp_path))
-    assert forecast.truth is None
-    (found,) = forecast.extractor.extract(
-        [AnswerText(query_id="q", question="?", words="So. It is.")]
-    )
-    assert found == ("So.", "It is.")
+    assert open_ground_truth({"mine": {"layout": "pages", "rows": "x"}}) is None
+    at = Workspace(answers_dir=tmp_path)
+    extractor, checker, truth = open_claim_pipeline("", "rule", None, at)
+    assert truth is None
+    answer = AnswerText(query_id="q", question="?", words="So. It is.")
+    assert extractor.extract([answer]) == [("So.", "It is.")]
     item = Document(doc_id="d", text="So.")
-    (row,) = forecast.checker.check([EntailmentRequest(query_id="q", claims=("So.",), item=item)])
-    assert row == (None,)
+    request = EntailmentRequest(query_id="q", claims=("So.",), item=item)
+    assert checker.check([request]) == [(None,)]
 
 
 @pytest.mark.parametrize(
@@ -169,6 +133,14 @@ def test_without_a_drawing_there_is_no_truth_and_rules_know_sentences_alone(tmp_
         ),
         ("I don't know", []),
         (
+            "The hindwings are banded with blue.",  # its second color
+            [PATTERN.format("banded"), ONE_OF_TWO.format("blue")],
+        ),
+        (
+            "On the hindwings, which have two colors, there is blue.",
+            [ONE_OF_TWO.format("blue")],
+        ),
+        (
             "It lives in old hedges and oak woods.",
             [f"Lividus britaensis lives in {home}." for home in ("old hedges", "oak woods")],
         ),
@@ -180,21 +152,17 @@ def test_an_answer_is_taken_apart_into_one_value_a_claim(world, words, claims):
 
 
 @pytest.mark.parametrize(
-    ("claim", "facts", "label"),
+    ("claim", "text", "label"),
     [
-        ("parks", ["parks", "reed beds"], "entailment"),
-        ("gardens", ["parks", "reed beds"], "contradiction"),
-        ("parks", ["other parks"], "neutral"),
-        ("parks", [], "neutral"),
+        ("parks", "Lividus britaensis lives in parks and reed beds.", "ENTAILMENT"),
+        ("gardens", "Lividus britaensis lives in parks and reed beds.", "CONTRADICTION"),
+        ("parks", "Lividus osa lives in parks.", "NEUTRAL"),
+        ("parks", "", "NEUTRAL"),
     ],
 )
-def test_what_facts_say_of_a_claim_by_hand(claim, facts, label):
-    def home(words: str) -> Fact:
-        subject = "Lividus osa" if words.startswith("other") else "Lividus britaensis"
-        return Fact(subject=subject, kind="home", value=words.removeprefix("other "))
-
-    expected = EntailmentLabel[label.upper()]
-    assert relation(home(claim), [home(each) for each in facts]) is expected
+def test_what_facts_say_of_a_claim_by_hand(world, claim, text, label):
+    found = world.language.relation(f"Lividus britaensis lives in {claim}.", text)
+    assert found is EntailmentLabel[label]
 
 
 def test_the_small_model_sees_most_of_what_clues_show_and_looks_once(world, tmp_path, capsys):
@@ -217,10 +185,7 @@ def test_the_small_model_sees_most_of_what_clues_show_and_looks_once(world, tmp_
     assert "from the store" in printed
     assert " new" not in printed
     item, claims = checkings[0].item, ("Lividus britaensis lives in parks.", "Moths are nice.")
-    caption = replace(item, text=claims[0])
-    bare, said = (
-        EntailmentRequest(query_id="q", claims=some, item=each)
-        for some, each in ((claims, item), (claims[:1], caption))
-    )
+    bare = EntailmentRequest(query_id="q", claims=claims, item=item)
+    said = EntailmentRequest(query_id="q", claims=claims[:1], item=replace(item, text=claims[0]))
     assert checker.check([bare]) == [(None, None)]  # no question fits them
     assert checker.check([said]) == [(EntailmentLabel.ENTAILMENT,)]

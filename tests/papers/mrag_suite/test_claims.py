@@ -16,7 +16,7 @@ from vrag_kit.synthetic.mrag_suite import fixed_means
 
 
 def test_the_definitions_have_the_published_names() -> None:
-    names = set(paper.claims.definitions_table().index.get_level_values("name"))
+    names = set(paper.claims.EQUATIONS.index.get_level_values("name"))
     assert set(published("mrag_suite", 4)["metric"]) <= names
     # the paper defines none of these
     assert set(paper.claims.PUBLISHED) - names == {"recall", "precision", "f1"}

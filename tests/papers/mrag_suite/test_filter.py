@@ -4,6 +4,7 @@ easiest of each domain; its controls show what selection alone does to scores.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import factories
@@ -15,7 +16,6 @@ from strange_server import StrangeServer
 
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.papers.mrag_suite.prompts import CLOSED_BOOK
 from vrag_kit.synthetic.mrag_suite import ask_closed_book
 from vrag_kit.types import Benchmark, Query
 from vrag_kit.workspace import Workspace
@@ -24,61 +24,50 @@ ANY = paper.filter.FilterRules(min_confidence=None, drop_share=0.0)
 
 
 def question(name: str, text: str = "What color is it?", **more: object) -> Query:
-    answers = more.pop("answers", ("red",))
-    assert isinstance(answers, tuple)
     metadata = {"domain": "charts", "hops": None, "required_modality": "image", **more}
-    return Query(query_id=name, text=text, answers=answers, group=name, metadata=metadata)
+    return Query(query_id=name, text=text, answers=("red",), group=name, metadata=metadata)
 
 
-def judged(scores: dict[str, dict[str, float]], **columns: object) -> pd.DataFrame:
+def judged(scores: dict[str, dict[str, float]], setting: str = "zero_shot") -> pd.DataFrame:
     """Model → query → score, as a table of judged answers."""
-    told = {"setting": CLOSED_BOOK, "k": 0, **columns}
-    tables = [
-        factories.judged(model=model, query_id=list(of), score=list(of.values()), **told)
-        for model, of in scores.items()
-    ]
+    tables = []
+    for model, of in scores.items():
+        told = {"query_id": list(of), "score": list(of.values()), "setting": setting, "k": 0}
+        tables.append(factories.judged(model=model, **told))
     return pd.concat(tables, ignore_index=True)
 
 
-def controls(
-    asked: Benchmark,
-    answers: pd.DataFrame,
-    book: pd.DataFrame,
-    rules: paper.filter.FilterRules = ANY,
-) -> pd.DataFrame:
+def controls(asked: Benchmark, answers: pd.DataFrame, book: pd.DataFrame) -> pd.DataFrame:
     """The controls of one data set and stratum."""
     table = answers.assign(dataset="x", metric="m", stratum="all questions")
-    return paper.filter.filter_controls(table, {"x": asked}, book.assign(dataset="x"), rules)
+    return paper.filter.filter_controls(table, {"x": asked}, book.assign(dataset="x"), ANY)
 
 
 @pytest.mark.parametrize(
-    ("text", "answers", "stands"),
+    ("text", "answer", "stands"),
     [
-        ("Is the Red Kite red?", ("a red kite",), True),
-        ("Is the red, old kite red?", ("red kite",), False),
-        ("Is it so, yes or no?", ("yes",), False),
-        ("Which of A and B is it?", ("B",), False),
-        ("What is redder?", ("red",), False),
+        ("Is the Red Kite red?", "a red kite", True),
+        ("Is the red, old kite red?", "red kite", False),
+        ("Is it so, yes or no?", "yes", False),
+        ("Which of A and B is it?", "B", False),
+        ("What is redder?", "red", False),
     ],
 )
-def test_an_answer_stands_in_a_question_word_by_word(
-    text: str, answers: tuple[str, ...], stands: bool
-) -> None:
-    assert paper.filter.answer_in_question(question("q", text, answers=answers)) is stands
+def test_an_answer_stands_in_a_question_word_by_word(text: str, answer: str, stands: bool) -> None:
+    query = replace(question("q", text), answers=(answer,))
+    assert paper.filter.answer_in_question(query) is stands
 
 
 def test_step_1_counts_the_models_that_know_it_and_are_sure() -> None:
     asked = benchmark([*map(question, "abcd"), question("e", "Is it red?")])
     scores = {"one": dict.fromkeys("abcde", 1.0), "two": {"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.0}}
     book = judged(scores).assign(confidence=[0.95, 0.95, np.nan, 0.9, 0.95, 0.95, 1.0, 1.0, 1.0])
-    table = paper.filter.filter_decisions(
-        asked, book, paper.filter.FilterRules(drop_share=0.0)
-    ).set_index("query_id")
+    rules = paper.filter.FilterRules(drop_share=0.0)
+    table = paper.filter.filter_decisions(asked, book, rules).set_index("query_id")
     # c: "two" is sure; d: 0.9 is not more than 0.9
     assert table["votes"].to_dict() == {"a": 2, "b": 1, "c": 1, "d": 0, "e": 1}
     assert list(table.index[table["dropped"]]) == ["a", "b", "c", "e"]
     assert table.loc["e", "reason"] == "answer_in_question"
-    assert (table["models"] == 2).all()
     for confidence, dropped in ((0.9, ["a", "e"]), (None, ["a", "c", "e"])):
         rules = paper.filter.FilterRules(min_votes=2, min_confidence=confidence, drop_share=0)
         table = paper.filter.filter_decisions(asked, book, rules)
@@ -109,11 +98,8 @@ def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path) -> None:
     columns = ["query_id", "step", "reason", "votes", "success_rate"]
     assert written[columns].to_numpy().tolist() == [["a", 1, "closed_book_correct", 1, 1.0]]
     left = paper.filter.without_dropped(suite, tmp_path / "dropped.csv")
-    assert {name: list(each.queries) for name, each in left.items()} == {
-        "one": ["b", "c"],
-        "two": ["a", "b"],
-    }
-    assert paper.filter.without_dropped(suite, None) == suite
+    assert [list(each.queries) for each in left.values()] == [["b", "c"], ["a", "b"]]
+    assert paper.filter.without_dropped(suite, "") == suite
     with pytest.raises(VragError, match="run that first"):
         paper.filter.without_dropped(suite, tmp_path / "none.csv")
 
@@ -124,17 +110,15 @@ def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
     with StrangeServer(plans) as server:
         entry = {"model": f"book@{server.url}", "timeout": 5.0, "retries": 0}
         how = {"prompt": "plain-ex1-direct", "decoding": {"temperature": 0}}
-        table = ask_closed_book([entry], suite, Workspace(answers_dir=tmp_path), **how).set_index(
-            "query_id"
-        )
+        table = ask_closed_book([entry], suite, Workspace(answers_dir=tmp_path), **how)
     assert table["answer"].tolist() == ["red", "red"]
-    assert table.loc["a", "confidence"] == 0.95
-    assert np.isnan(table.loc["b", "confidence"])
+    assert table["confidence"].tolist() == pytest.approx([0.95, np.nan], nan_ok=True)
 
 
 def test_a_filter_that_asks_for_confidence_needs_it_and_one_that_drops_all_is_refused() -> None:
+    rules, unsure = paper.filter.FilterRules(), judged({"one": {"a": 1.0}})
     with pytest.raises(KeyError, match="'confidence'"):
-        paper.filter.filter_decisions(benchmark([question("a")]), judged({"one": {"a": 1.0}}))
+        paper.filter.filter_decisions(benchmark([question("a")]), unsure, rules)
     known = judged({"one": dict.fromkeys("abcd", 1.0)})
     with pytest.raises(VragError, match="4 questions"):
         controls(benchmark(map(question, "abcd")), known, known)

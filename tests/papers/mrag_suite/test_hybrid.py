@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import factories
 import pandas as pd
 import pytest
@@ -19,21 +21,15 @@ def small(name: str, gold: list[str]) -> Benchmark:
     """As many questions as gold documents, over pictures p0 to p2 and texts t0 to t2."""
     pictures = [Document(doc_id=f"p{n}", image=ImageFile(f"p{n}.png")) for n in range(3)]
     texts = [Document(doc_id=f"t{n}", text=f"word{n}") for n in range(3)]
-    needs = {"p": "image", "t": "text"}
-    queries = []
-    for n, doc_id in enumerate(gold):
-        about = {"group": f"g{n}", "metadata": {"required_modality": needs[doc_id[0]]}}
-        queries.append(Query(query_id=f"q{n}", text=f"word{n}?", **about))
+    queries = [Query(query_id=f"q{n}", text="?", group=f"g{n}") for n in range(len(gold))]
     labels = {f"q{n}": {doc_id: 1} for n, doc_id in enumerate(gold)}
-    return factories.benchmark(queries, [*pictures, *texts], labels, name=name, fingerprint=name)
+    return factories.benchmark(queries, [*pictures, *texts], labels, name=name)
 
 
 def ranked(benchmark: Benchmark, documents: list[str]) -> pd.DataFrame:
     """The same order for every question."""
-    rows = []
-    for query_id in benchmark.queries:
-        rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(documents)]
-    return make_run(rows)
+    rows = product(benchmark.queries, enumerate(documents))
+    return make_run((query_id, doc_id, -float(place)) for query_id, (place, doc_id) in rows)
 
 
 DATASETS = {"A": small("A", ["p0", "p0", "t1"]), "B": small("B", ["p1"])}

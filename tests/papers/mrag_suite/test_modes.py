@@ -9,19 +9,24 @@ import factories
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import cluster_means, per_query
+from vrag_kit.analysis import mean_scores
 from vrag_kit.benchmarks import ImageFile, with_gold_evidence
 from vrag_kit.papers import mrag_suite as mrag
 from vrag_kit.synthetic.mrag_suite import open_judges
 from vrag_kit.types import Benchmark, Document, Query
 from vrag_kit.workspace import Workspace
 
-SETTINGS = ("zero_shot", "distractors_only", "gt_plus_distractors", "gt_only")
 SAID = {  # setting → what is said to each of three questions, whose answers are "9", "9", "9"
-    "zero_shot": ("7", "7", "I don't know"),
+    "zero_shot": ("7", "7", "9"),
     "distractors_only": ("7", "7", "7"),
     "gt_plus_distractors": ("9", "7", "7"),
     "gt_only": ("9", "9", "7"),
+}
+SHOWN = {
+    "zero_shot": (),
+    "distractors_only": ("d1", "d2"),
+    "gt_plus_distractors": ("g1", "d1"),
+    "gt_only": ("g1",),
 }
 
 
@@ -35,35 +40,20 @@ def small(name: str) -> Benchmark:
     return factories.benchmark(queries, [picture], gold, name=name, fingerprint=name)
 
 
-def answers() -> pd.DataFrame:
-    """As `ask_models` tells them."""
-    told = {"benchmark": "small", "k": 3, "m": None, "template": "t", "group": ["g0", "g1", "g2"]}
-    parts = []
-    for setting, said in SAID.items():
-        ids = [f"{setting}{n}" for n in range(3)]
-        part = factories.answers(answer=list(said), setting=setting, answer_id=ids, **told)
-        parts.append(part.assign(doc_ids=[()] * 3))
-    return pd.concat(parts, ignore_index=True)
-
-
 DATASETS = {"VisRAG-Plot": small("plots"), "Own": small("own")}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def judged() -> pd.DataFrame:
-    return mrag.modes.training_strata(judge(answers()), DATASETS, [])
-
-
-def judge(table: pd.DataFrame) -> pd.DataFrame:
+    parts = []
+    for setting, said in SAID.items():
+        ids = [f"{setting}{n}" for n in range(3)]
+        part = factories.answers(answer=list(said), setting=setting, answer_id=ids)
+        parts.append(part.assign(doc_ids=[SHOWN[setting]] * 3, group=["g0", "g1", "g2"]))
+    answers = pd.concat(parts, ignore_index=True)
+    every = pd.concat([answers.assign(dataset=name) for name in DATASETS], ignore_index=True)
     judges = open_judges("rule", DATASETS, Workspace(answers_dir="unused"))
-    every = pd.concat([table.assign(dataset=name) for name in DATASETS], ignore_index=True)
     return mrag.modes.judge_suite(DATASETS, every, judges)
-
-
-def means_of(strata: pd.DataFrame) -> pd.DataFrame:
-    """As 43 computes them."""
-    by = ["dataset", "metric", "model", "stratum", "setting"]
-    return cluster_means(per_query(strata, by=by), by)
 
 
 def test_questions_without_gold_or_with_gold_that_is_missing_are_left_out_and_named() -> None:
@@ -76,10 +66,7 @@ def test_questions_without_gold_or_with_gold_that_is_missing_are_left_out_and_na
 
 
 def test_each_data_set_has_its_own_metric_or_the_judges(judged: pd.DataFrame) -> None:
-    found = means_of(judged).set_index(["dataset", "metric", "setting"])["value"]
-    plots = [found["VisRAG-Plot", "relaxed_accuracy", setting] for setting in SETTINGS]
-    assert plots == pytest.approx([0, 0, 1 / 3, 2 / 3])
-    names = mrag.modes.mode_names(means_of(judged))
+    names = mrag.modes.mode_names(judged)
     assert names["VisRAG-Plot"] == "VisRAG-Plot, relaxed accuracy"
     assert names["Own"] == "Own, rule-based score"
 
@@ -88,63 +75,45 @@ def test_a_question_that_two_modes_show_alike_is_in_no_difference_of_them(
     judged: pd.DataFrame,
 ) -> None:
     """q0's gold evidence fills all places, in another order: no distractor is shown."""
-    plots = judged[judged["dataset"] == "VisRAG-Plot"].copy()
-    shown = {"distractors_only": ("d1", "d2"), "gt_plus_distractors": ("g1", "d1")}
-    shown |= {"gt_only": ("g1",), "zero_shot": ()}
     full = {"gt_plus_distractors": ("g1", "g2"), "gt_only": ("g2", "g1")}
-    plots["doc_ids"] = [
-        full.get(setting, shown[setting]) if query_id == "q0" else shown[setting]
-        for setting, query_id in zip(plots["setting"], plots["query_id"], strict=True)
-    ]
-    effects = mrag.modes.mode_effects(plots).set_index("setting")
-    assert effects["n"].to_dict() == {
-        "gt_only": 3,
-        "gt_plus_distractors": 2,
-        "distractors_only": 3,
+    is_first = judged["query_id"] == "q0"
+    judged["doc_ids"] = judged["setting"].map(full).where(is_first).fillna(judged["doc_ids"])
+    effects = mrag.modes.mode_effects(judged.assign(stratum="all questions"))
+    assert effects.groupby("setting")["n"].agg(set).to_dict() == {
+        "gt_only": {3},
+        "gt_plus_distractors": {2},
+        "distractors_only": {3},
     }
 
 
-def test_strata_stand_apart_before_they_are_pooled(tmp_path: Path) -> None:
+def test_strata_stand_apart_before_they_are_pooled(judged: pd.DataFrame, tmp_path: Path) -> None:
     """By hand: of three questions the species of one was told; alone it is right before
     it is shown anything.
     """
     (tmp_path / "told.csv").write_text("subject\ng2\n")
-    model = {"model": str(tmp_path), "name": "m"}
-    said = {**SAID, "zero_shot": ("7", "7", "9")}
-    table = answers()
-    for setting, words in said.items():
-        table.loc[table["setting"] == setting, "answer"] = list(words)
-    apart = mrag.modes.training_strata(judge(table), DATASETS, [model])
-    means = means_of(apart).query("setting == 'zero_shot'")
-    found = means.set_index(["dataset", "stratum"])["value"]
-    assert found["VisRAG-Plot"].to_dict() == {
-        "in training data": 1.0,
-        "not in training data": 0.0,
-        "all questions": pytest.approx(1 / 3),
-    }
+    apart = mrag.modes.training_strata(judged, DATASETS, [{"model": str(tmp_path), "name": "m"}])
+    means = mean_scores(apart, by=["dataset", "stratum", "setting"])
+    means = means.query("metric == 'accuracy' and dataset == 'VisRAG-Plot'")
+    found = means.pivot(index="stratum", columns="setting", values="value")
+    third = pytest.approx(1 / 3)
+    strata = ["in training data", "not in training data", "all questions"]
+    assert found.loc[strata, "zero_shot"].tolist() == [1, 0, third]
+    assert found.loc[strata, "gt_only"].tolist() == [0, 1, pytest.approx(2 / 3)]
     effects = mrag.modes.mode_effects(apart).query("dataset == 'VisRAG-Plot'")
     gold = effects[effects["setting"] == "gt_only"].set_index("stratum")
-    assert gold["value"].to_dict() == {
-        "in training data": -100.0,
-        "not in training data": 100.0,
-        "all questions": pytest.approx(100 / 3),
-    }
+    assert gold.loc[strata, "value"].tolist() == [-100, 100, pytest.approx(100 / 3)]
     p = gold.loc["all questions", ["p", "p_holm"]]
     assert p["p_holm"] == pytest.approx(min(1.0, 2 * p["p"]))  # of two data sets
-    drawn = mrag.modes.strata_or_pooled(means).query("dataset == 'VisRAG-Plot'")
-    assert set(drawn["stratum"]) == {"in training data", "not in training data"}
+    assert set(mrag.modes.strata_or_pooled(means)["stratum"]) == set(strata[:2])
 
 
-def test_gold_evidence_alone_is_at_most_so_many_of_each_modality(tmp_path: Path) -> None:
-    picture = ImageFile(tmp_path / "p.png")
+def test_gold_evidence_alone_is_at_most_so_many_of_each_modality() -> None:
     texts = {f"t{n}": Document(doc_id=f"t{n}", text="red") for n in range(3)}
-    corpus = {**texts, "i": Document(doc_id="i", image=picture)}
+    corpus = {**texts, "i": Document(doc_id="i", image=ImageFile("p.png"))}
     gold = {"t2": 1, "t0": 1, "i": 1, "t1": 0}
     benchmark = replace(small("mine"), corpus=corpus, qrels={"q0": gold, "q1": {"t1": 0}, "q2": {}})
-    found = mrag.hybrid.SuiteEvidence(
-        at=Workspace(cache_dir=tmp_path), retrievers={}, k={"image": 1, "text": 1}
-    )
-    (context,) = found.gold(benchmark)
+    evidence = mrag.hybrid.SuiteEvidence({}, {"image": 1, "text": 1})
+    (context,) = evidence.gold(benchmark)
     assert (context.query_id, context.setting) == ("q0", "gt_only")
     assert context.doc_ids[0] == "i"
     assert len(context.doc_ids) == 2

@@ -5,12 +5,14 @@ their sweep: selection on one half of the groups, and gains over the mean of all
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import factories
 import numpy as np
 import pandas as pd
 import pytest
+from suite_questions import guide
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.transforms import restrict_to_modality
@@ -28,7 +30,7 @@ from vrag_kit.papers.mrag_suite.prompts import (
 )
 from vrag_kit.synthetic.mrag_suite import load_prompt_sweep, load_prompts_by_dataset
 from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE
-from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
+from vrag_kit.types import Benchmark, Context, Document, Query
 
 PHOTO = ImageFile(Path("photo.png"))
 DOCUMENTS = [
@@ -50,21 +52,17 @@ FORM = (
 )
 
 
-def words(prompt: Prompt, role: str) -> str:
-    said = [each for message in prompt if message.role == role for each in message.parts]
-    return "".join(each if isinstance(each, str) else "<image>" for each in said)
-
-
-def worded(setting: str = "both", *doc_ids: str, **options: bool) -> Prompt:
+def worded(setting: str = "both", *doc_ids: str, **options: bool) -> str:
     prompts = paper.prompts.suite_prompts(domain="moths", **options)
     context = Context(query_id="q", setting=setting, k=len(doc_ids), doc_ids=doc_ids)
-    return build_prompt(BENCHMARK, context, prompts)
+    parts = chain.from_iterable(each.parts for each in build_prompt(BENCHMARK, context, prompts))
+    return "".join(part if isinstance(part, str) else "<image>" for part in parts)
 
 
 def test_pictures_precede_texts_and_an_expert_says_two_answers() -> None:
     prompt = worded("both", "t1", "p1", "p2")
-    assert words(prompt, "system").startswith("You are an expert in moths. Analyze the question")
-    assert words(prompt, "user") == (
+    assert prompt.startswith("You are an expert in moths. Analyze the question")
+    assert prompt.endswith(
         "<image><image>Passages:\nPassage 1: It lives in Norland.\n"
         "Style of an answer:\nQuestion + brief Explanation + Final Answer\n"
         "Answer directly without explaining your reasoning.\n"
@@ -73,8 +71,8 @@ def test_pictures_precede_texts_and_an_expert_says_two_answers() -> None:
 
 
 def test_captions_and_options_are_shown_when_they_are_asked_for() -> None:
-    said = words(worded("image", "p1", captions=True, options=True), "user")
-    assert said.startswith("<image>\nText: A red moth\nStyle of an answer:")
+    said = worded("image", "p1", captions=True, options=True)
+    assert "<image>\nText: A red moth\nStyle of an answer:" in said
     assert "Question: Where does it live?\nOptions:\n(A) Norland\n(B) Osland\nEnd with" in said
     bare = replace(BENCHMARK, corpus={"p1": Document(doc_id="p1", image=PHOTO)})
     context = Context(query_id="q", setting="image", k=1, doc_ids=("p1",))
@@ -83,15 +81,12 @@ def test_captions_and_options_are_shown_when_they_are_asked_for() -> None:
 
 
 def test_twelve_prompts_differ_and_word_every_setting() -> None:
-    assert set(MODES) < set(paper.prompts.SETTINGS)
     said = set()
     for name in paper.prompts.PROMPTS:
         prompts = paper.prompts.suite_prompts(name, domain=domain_of("WebQA"))
-        for setting in paper.prompts.SETTINGS:
+        for setting in ("zero_shot", "top_k", *MODES):
             context = Context(query_id="q", setting=setting, k=0)
-            assert prompts.template_for(context).name == name
-        prompt = build_prompt(BENCHMARK, Context(query_id="q", setting="text", k=0), prompts)
-        said.add(words(prompt, "system") + words(prompt, "user"))
+            said.add(prompt_text(build_prompt(BENCHMARK, context, prompts)))
     assert len(said) == len(paper.prompts.PROMPTS) == 12
 
 
@@ -107,7 +102,6 @@ def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:
     assert (set(texts.corpus), set(pictures.corpus)) == ({"t1"}, {"p1", "p2"})
     assert (texts.qrels, pictures.qrels) == ({"q": {"t1": 1}}, {"q": {"p1": 0}})
     assert (texts.candidates("q"), pictures.candidates("q")) == (("t1",), ("p2",))
-    assert restrict_to_modality(BENCHMARK, "text").candidates("q") is None
     assert len({each.fingerprint for each in (pools, texts, pictures)}) == 3
     with pytest.raises(VragError, match="modality 'image'"):
         restrict_to_modality(texts, "image")
@@ -115,35 +109,32 @@ def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:
         restrict_to_modality(texts, "sound")
 
 
-def swept(scores: dict[str, dict[str, float]], dataset: str = "x") -> pd.DataFrame:
+def swept(scores: dict[str, dict[str, float]]) -> pd.DataFrame:
     """Prompt → query → score; the query's first letter is its group."""
     tables = []
     for prompt, of in scores.items():
-        groups = [name[0] for name in of]
-        told = {"query_id": list(of), "score": list(of.values()), "group": groups}
-        tables.append(factories.judged(**told, prompt=prompt))
-    return pd.concat(tables, ignore_index=True).assign(dataset=dataset, metric="webqa_f1")
+        told = {"query_id": list(of), "score": list(of.values())}
+        tables.append(factories.judged(**told, group=[name[0] for name in of], prompt=prompt))
+    return pd.concat(tables, ignore_index=True).assign(dataset="x", metric="webqa_f1")
 
 
 def selected(table: pd.DataFrame) -> list[str]:
     return list(table.loc[table["selected"], "prompt"].unique())
 
 
-GROUPS = [chr(ord("a") + n) for n in range(20)]
-
-
 def test_halves_are_of_groups_and_no_group_is_in_both() -> None:
     halves = split_groups(list("abcdeabcde"))
     assert sorted(halves.values()) == ["held_out"] * 3 + ["selection"] * 2
     assert halves == split_groups(list("edcba"))
-    with pytest.raises(VragError, match="1 group cannot be halved"):
+    with pytest.raises(VragError, match="found 1 group"):
         split_groups(["a", "a"])
 
 
 def test_the_best_prompt_is_selected_on_one_half_and_reported_on_the_other() -> None:
-    halves = split_groups(GROUPS)
-    lucky = {name: float(halves[name] == "selection") for name in GROUPS}
-    table = prompt_sweep(swept({"lucky": lucky, "steady": dict.fromkeys(GROUPS, 0.75)}))
+    groups = [chr(ord("a") + n) for n in range(20)]
+    halves = split_groups(groups)
+    lucky = {name: float(halves[name] == "selection") for name in groups}
+    table = prompt_sweep(swept({"lucky": lucky, "steady": dict.fromkeys(groups, 0.75)}))
     assert selected(table) == ["lucky"]
     lucky_means = table[table["prompt"] == "lucky"].set_index("half")["value"]
     assert lucky_means.to_dict() == {"selection": 100, "held_out": 0}
@@ -179,14 +170,11 @@ def test_a_question_counts_where_each_prompt_has_a_value() -> None:
 
 
 def test_the_papers_parts_follow_the_words_that_the_shipped_answerers_know() -> None:
-    query = Query(query_id="q0", text="What is red?", metadata={"domain": "moths"})
-    text = Document(doc_id="t", text="It is red.")
-    suite = {"guide": factories.benchmark([query], [text])}
+    suite = {"guide": guide(1)}
     context = Context(query_id="q0", setting="both", k=1, doc_ids=("t",))
     known = load_prompts_by_dataset(FIELD_GUIDE, suite)["guide"]
     plain = prompt_text(build_prompt(suite["guide"], context, known))
-    prompts = load_prompt_sweep(FIELD_GUIDE, list(paper.prompts.PROMPTS), suite)
-    for name, sets in prompts.items():
+    for name, sets in load_prompt_sweep(FIELD_GUIDE, paper.prompts.PROMPTS, suite).items():
         words = prompt_text(build_prompt(suite["guide"], context, sets["guide"]))
         assert words.startswith(plain)
         parts = name.split("-")

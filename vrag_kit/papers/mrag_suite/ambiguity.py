@@ -9,10 +9,9 @@ if a reply could not be parsed).
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any, TypeVar
@@ -84,12 +83,13 @@ def read_detection(raw: str) -> tuple[str, str]:
     words = _THOUGHT.sub("", raw).strip()
     fenced = _FENCED.fullmatch(words)
     try:
-        found = json.loads(fenced[1] if fenced else words, object_pairs_hook=_once_each)
+        found = json.loads(fenced[1] if fenced else words, object_pairs_hook=tuple)
     except (ValueError, RecursionError) as error:
         raise UnparsedError("it is not one JSON object") from error
-    if not isinstance(found, dict) or set(found) != {"status", "explanation"}:
+    keys = [key for key, _ in found] if isinstance(found, tuple) else []
+    if sorted(keys) != ["explanation", "status"]:
         raise UnparsedError("its keys are not status and explanation")
-    status, explanation = found["status"], found["explanation"]
+    status, explanation = dict(found)["status"], dict(found)["explanation"]
     if status not in (CLEAR, AMBIGUOUS):
         raise UnparsedError(f"status is {status!r}, not {CLEAR} or {AMBIGUOUS}")
     if not isinstance(explanation, str) or len(explanation.split()) > LONGEST:
@@ -112,82 +112,60 @@ def read_query_rewrite(raw: str) -> str:
     return lines[0]
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: what JSON holds
-    """A JSON object; raises ValueError for a key that is there twice."""
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key is there twice")
-    return dict(pairs)
-
-
-MOST_TOKENS = 512
-"""Maximum number of tokens of a reply."""
 DETECTION = ["query_id", "group", "status", "explanation", "detail"]
 """Columns of a detector's results; detail says why a status is missing ("")."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AmbiguityDetector:
-    """Detects and rewrites ambiguous questions with a model; replies are stored and parsed again
-    each time, and an unparsed one is requested once more.
+def load_detector(entry: Entry, at: Workspace) -> Generator:
+    """Loads the model that `entry` names, as `load_generator` does. It decodes greedily by default
+    (the paper judges at temperature 0).
     """
-
-    generator: Generator
-    at: Workspace
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.generator.name
-
-    def detect(self, benchmark: Benchmark) -> pd.DataFrame:
-        """Returns one row per question: query_id, group, status ("CLEAR", "AMBIGUOUS"; "" if
-        unparsed), explanation, detail (why there is none).
-        """
-        prompts = {name: detection_prompt(query) for name, query in benchmark.queries.items()}
-        rows = []
-        for name, found, why in self._ask("detections", "detection", prompts, read_detection):
-            rows.append((name, benchmark.queries[name].group, *(found or ("", "")), why))
-        return pd.DataFrame(rows, columns=DETECTION)
-
-    def rewrite_queries(self, benchmark: Benchmark, detections: pd.DataFrame) -> pd.DataFrame:
-        """Rewrites each question that `detections` flag from its gold evidence: query_id, original,
-        question ("" if unparsed), detail.
-        """
-        flagged, prompts = detections[detections["status"] == AMBIGUOUS], {}
-        for name, why in zip(flagged["query_id"], flagged["explanation"], strict=True):
-            gold = [benchmark.corpus[each] for each in benchmark.relevant(name)]
-            prompts[name] = query_rewrite_prompt(benchmark.queries[name], gold, why)
-        rows = []
-        for name, new, why in self._ask("new questions", "query", prompts, read_query_rewrite):
-            rows.append((name, benchmark.queries[name].text, new or "", why))
-        return pd.DataFrame(rows, columns=["query_id", "original", "question", "detail"])
-
-    def _ask(
-        self, what: str, repair: str, prompts: Mapping[QueryId, Prompt], read: Callable[[str], T]
-    ) -> list[tuple[QueryId, T | None, str]]:
-        """Each query, the parsed reply to its prompt, and why there is none."""
-        asker = StructuredAsker(
-            generator=self.generator,
-            at=self.at,
-            what=what,
-            repair=lambda reason: WORDS["repair"][repair].format(reason=reason),
-        )
-        asked = [Request(prompt=each, read=read, owner=name) for name, each in prompts.items()]
-        replies = zip(prompts, asker.ask(asked), strict=True)
-        return [(name, reply.value, str(reply.failure or "")) for name, reply in replies]
+    return load_generator(entry, decoding={**GREEDY, "max_new_tokens": 512}, at=at)
 
 
-def load_ambiguity_detector(
-    entry: Entry,
+def detect_ambiguous(model: Generator, benchmark: Benchmark, at: Workspace) -> pd.DataFrame:
+    """Asks a model about each question: query_id, group, status ("CLEAR", "AMBIGUOUS"; "" if
+    unparsed), explanation, detail (why there is none). Replies are stored and parsed again each
+    time; an unparsed one is requested once more.
+    """
+    queries, rows = benchmark.queries, []
+    prompts = {name: detection_prompt(query) for name, query in queries.items()}
+    for name, found, why in _ask(model, at, "detections", prompts, read_detection):
+        rows.append((name, queries[name].group, *(found or ("", "")), why))
+    return pd.DataFrame(rows, columns=DETECTION)
+
+
+def rewrite_ambiguous(
+    model: Generator, benchmark: Benchmark, detections: pd.DataFrame, at: Workspace
+) -> pd.DataFrame:
+    """Rewrites each question that `detections` flag from its gold evidence: query_id, original,
+    question ("" if unparsed), detail. Replies are stored as in `detect_ambiguous`.
+    """
+    flagged, prompts = detections[detections["status"] == AMBIGUOUS], {}
+    for name, why in zip(flagged["query_id"], flagged["explanation"], strict=True):
+        gold = [benchmark.corpus[each] for each in benchmark.relevant(name)]
+        prompts[name] = query_rewrite_prompt(benchmark.queries[name], gold, why)
+    rows = []
+    for name, new, why in _ask(model, at, "new questions", prompts, read_query_rewrite):
+        rows.append((name, benchmark.queries[name].text, new or "", why))
+    return pd.DataFrame(rows, columns=["query_id", "original", "question", "detail"])
+
+
+def _ask(
+    model: Generator,
     at: Workspace,
-) -> AmbiguityDetector:
-    """Loads a detector with the model that `entry` names, as in `load_generator`. It decodes
-    greedily by default (the paper judges at temperature 0); its replies are stored.
-
-    Raises `VragError` as `load_generator` does.
-    """
-    decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}
-    return AmbiguityDetector(generator=load_generator(entry, decoding=decoding, at=at), at=at)
+    what: str,
+    prompts: Mapping[QueryId, Prompt],
+    read: Callable[[str], T],
+) -> list[tuple[QueryId, T | None, str]]:
+    """Each query, the parsed reply to its prompt, and why there is none."""
+    repair = WORDS["repair"][what]
+    asker = StructuredAsker(
+        generator=model, at=at, what=what, repair=lambda reason: repair.format(reason=reason)
+    )
+    asked = [Request(prompt=each, read=read, owner=name) for name, each in prompts.items()]
+    replies = zip(prompts, asker.ask(asked), strict=True)
+    return [(name, reply.value, str(reply.failure or "")) for name, reply in replies]
 
 
 def with_rewritten_questions(benchmark: Benchmark, rewrites: pd.DataFrame) -> Benchmark:
@@ -196,22 +174,17 @@ def with_rewritten_questions(benchmark: Benchmark, rewrites: pd.DataFrame) -> Be
 
     Raises `KeyError` for an unknown query.
     """
-    pairs = zip(rewrites["query_id"], rewrites["question"], strict=True)
-    new = {name: words for name, words in pairs if words}
+    parsed = rewrites[rewrites["question"] != ""]
+    new = dict(zip(parsed["query_id"], parsed["question"], strict=True))
     texts = {name: replace(benchmark.queries[name], text=words) for name, words in new.items()}
     tag = json.dumps(["rewritten", sorted(new.items())])
     return benchmark.derive(tag, queries={**benchmark.queries, **texts})
 
 
-LESS_CLEAR = "ambiguous − clear"
-REWRITTEN_MINUS_CLEAR = "rewritten − clear"
-REWRITTEN_MINUS_ORIGINAL = "rewritten − original"
-"""The three contrasts: two over pairs of questions, one of each question with itself."""
 CHECK = "check: oracle rewrite − clear"
-"""Label of `REWRITTEN_MINUS_CLEAR` where questions were made ambiguous at random and then restored:
-two random halves of the same questions, with expected difference 0.
+"""The contrast of rewritten and clear questions where questions were made ambiguous at random and
+then restored: two random halves of the same questions, with expected difference 0.
 """
-ORIGINAL, REWRITTEN = "original", "rewritten"
 _ARM = ["evidence_source", "dataset", "metric", "stratum", "model"]
 
 
@@ -238,33 +211,31 @@ def detection_agreement(detections: pd.DataFrame) -> pd.DataFrame:
 def match_clear_questions(
     suite: Mapping[str, Benchmark],
     detections: pd.DataFrame,
-    memorised: Mapping[str, Mapping[str, Collection[str]]] | None = None,
+    memorised: Mapping[str, Mapping[str, Collection[str]]],
 ) -> pd.DataFrame:
     """Matches each ambiguous question with a clear one of the same data set. Columns: dataset,
     ambiguous, clear, group and clear_group (of either question), words_apart.
 
-    `detections` are those of one detector. If `memorised` gives, by data set, the groups in each
-    model's training data (`trained_groups`), partners agree in that. Partners have the nearest
-    number of words, and are used once each; the ambiguous questions choose in an order by hash,
+    `detections` are those of one detector, `memorised` gives by data set the groups in each model's
+    training data (`trained_groups`): partners agree in that. Partners have the nearest number of
+    words, and are used once each; the ambiguous questions choose in an order by hash,
     which also breaks ties. Those for which none is left have no pair. The paper calls its clear
     questions "matched", or "random", without saying how.
     """
     rows = []
     for dataset, benchmark in suite.items():
         status = detections[detections["dataset"] == dataset].set_index("query_id")["status"]
-        groups = benchmark.groups
-        trained = (memorised or {}).get(dataset, {}).values()
+        groups, trained = benchmark.groups, memorised[dataset].values()
         length = {name: len(query.text.split()) for name, query in benchmark.queries.items()}
         knows = {name: [groups[name] in of_model for of_model in trained] for name in length}
         free = ordered(status.index[status == CLEAR], 0, "clear partner")
         for name in ordered(status.index[status == AMBIGUOUS], 0, "ambiguous"):
             alike = [other for other in free if knows[other] == knows[name]]
-            if not alike:
-                continue
             apart = {other: abs(length[other] - length[name]) for other in alike}
-            partner = min(apart, key=apart.__getitem__)
-            free.remove(partner)
-            rows.append((dataset, name, partner, groups[name], groups[partner], apart[partner]))
+            if apart:
+                partner = min(apart, key=apart.__getitem__)
+                free.remove(partner)
+                rows.append((dataset, name, partner, groups[name], groups[partner], apart[partner]))
     columns = ["dataset", "ambiguous", "clear", "group", "clear_group", "words_apart"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -290,16 +261,14 @@ def ambiguous_minus_clear(
         if own.empty:
             continue
         value = part.drop_duplicates("query_id").set_index("query_id")["value"]
+        scored = value.dropna().index
         asked = own[own["clear"].isin(value.index) & own["ambiguous"].isin(value.index)]
-        sides = [asked[name].map(value).to_numpy(float) for name in ("ambiguous", "clear")]
-        both = np.isfinite(sides[0] + sides[1])
-        n, numbers = int(both.sum()), [math.nan] * 4
-        if n:
-            known = np.concatenate([side[both] for side in sides])
-            groups = pd.concat([asked["group"][both], asked["clear_group"][both]])
-            found = cluster_difference(known, groups, np.arange(2 * n) < n, scale)
-            numbers = [found.value, *found.interval(), found.p_value()]
-        rows.append((*key, *numbers[:3], n, len(both) - n, numbers[3]))
+        known = asked[asked["clear"].isin(scored) & asked["ambiguous"].isin(scored)]
+        scores = pd.concat([known["ambiguous"], known["clear"]]).map(value).to_numpy(float)
+        groups, n = pd.concat([known["group"], known["clear_group"]]), len(known)
+        found = cluster_difference(scores, groups, np.arange(2 * n) < n, scale)
+        counts = n, len(asked) - n
+        rows.append((*key, found.value, *found.interval(), *counts, found.p_value()))
     return pd.DataFrame(rows, columns=[*by, "value", "ci_low", "ci_high", "n", "n_failed", "p"])
 
 
@@ -312,22 +281,23 @@ def ambiguity_contrasts(
     `CHECK`, for the number of checks).
 
     `judged` are tables of `training_strata` with the columns evidence_source and version
-    (`ORIGINAL` or `REWRITTEN`), `detections` those of one detector, `pairs` come from
+    ("original" or "rewritten"), `detections` those of one detector, `pairs` come from
     `match_clear_questions`. The first two contrasts follow Table 8, over pairs of different
     questions; in the third a flagged question is compared with itself. With `restored`, where the
     ambiguous questions were chosen at random and only their wording was put back, the second one is
     called `CHECK`.
     """
     values = per_query(judged, by=["version", *_ARM])
-    after = CHECK if restored else REWRITTEN_MINUS_CLEAR
+    contrasts = {"original": "ambiguous − clear"}
+    contrasts["rewritten"] = CHECK if restored else "rewritten − clear"
     tables = []
-    for version, contrast in {ORIGINAL: LESS_CLEAR, REWRITTEN: after}.items():
+    for version, contrast in contrasts.items():
         found = ambiguous_minus_clear(values[values["version"] == version], pairs, by=_ARM)
         tables.append(found.assign(contrast=contrast, baseline="clear"))
     flagged = detections.loc[detections["status"] == AMBIGUOUS, ["dataset", "query_id"]]
     both = values.merge(flagged, on=["dataset", "query_id"])
-    found = paired_differences(both, arm="version", by=_ARM, baseline=ORIGINAL)
-    found = found.drop(columns=["version", "p_holm"]).assign(contrast=REWRITTEN_MINUS_ORIGINAL)
+    found = paired_differences(both, arm="version", by=_ARM, baseline="original")
+    found = found.drop(columns=["version", "p_holm"]).assign(contrast="rewritten − original")
     table = to_percent(pd.concat([*tables, found], ignore_index=True))
     checks = table["p"].where(table["contrast"] == CHECK)
     return table.assign(p_holm=holm(checks.to_numpy(float)))

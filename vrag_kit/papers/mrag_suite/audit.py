@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from vrag_kit.papers.audit import (
+    Frames,
     cell_labels,
     check_text_numbers,
     evaluate,
@@ -64,7 +65,7 @@ def frames(tables: Tables) -> dict[str, pd.DataFrame]:
     return {**claims, **gaps, **_accuracy(tables), **_modes(tables), **_counts(tables)}
 
 
-def audit(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def audit(frames: Frames) -> pd.DataFrame:
     """Runs every check over `frames`. Columns: check, table, cell, reported, recomputed, tolerance,
     finding, note; as in the other papers' audits (`audit_table`, `contradictions`).
 
@@ -95,7 +96,7 @@ def pivot_claim_metrics(table: pd.DataFrame) -> pd.DataFrame:
     return wide.reset_index()
 
 
-def inequalities(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def inequalities(frames: Frames) -> pd.DataFrame:
     """Evaluates RAGChecker's inequalities on the rows of the claim tables. Columns: table, cell,
     inequality, excess (smaller side minus larger side in points; above 0 is a violation), holds (up
     to rounding).
@@ -105,10 +106,11 @@ def inequalities(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         name = check["check"].removeprefix("RAGChecker: ")
         if name != check["check"]:
             rows = frames[check["rows"]]
-            excess = evaluate(check["reported"], rows) - evaluate(check["recomputed"], rows)
-            named = pd.DataFrame({"table": check["table"], "cell": cell_labels(rows)})
-            holds = excess <= float(check["rounding"])
-            parts.append(named.assign(inequality=name, excess=excess, holds=holds))
+            part = pd.DataFrame({"table": check["table"], "cell": cell_labels(rows)})
+            part["inequality"] = name
+            part["excess"] = evaluate(check["reported"], rows) - evaluate(check["recomputed"], rows)
+            part["holds"] = part["excess"] <= float(check["rounding"])
+            parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
@@ -122,7 +124,7 @@ def _claims(tables: Tables) -> dict[str, pd.DataFrame]:
     return {**frames, "claims": frames["t3"].query("model == @_BASELINE"), "gold": gold}
 
 
-def _gaps(table: pd.DataFrame, claims: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+def _gaps(table: pd.DataFrame, claims: Frames) -> dict[str, pd.DataFrame]:
     """Table 4 with a row a cell, and what Tables 14 and 15 give for it; and by model."""
     wide = table.pivot(index=["dataset", "model"], columns="metric", values="value")
     frames = {"t4": wide.reset_index()}

@@ -4,31 +4,25 @@ differences between modes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import to_percent
-from vrag_kit.claims.human_labels import ClaimPair, labels_from_verdicts, read_annotator_labels
 from vrag_kit.claims.label_agreement import (
     compare_label_sources,
     verdict_confusion_matrix,
     verdict_pairs,
 )
 from vrag_kit.claims.means import METRIC, MM_RAGCHECKER, RAGCHECKER, claim_values
-from vrag_kit.claims.verdicts import EntailmentLabel
 from vrag_kit.config import Entry
 from vrag_kit.generation.evidence_modes import GT_ONLY, GT_PLUS_DISTRACTORS, MODES
-from vrag_kit.judging.human_labels import annotation_sample
 from vrag_kit.papers.mrag_suite.modes import drop_same_documents, training_strata
 from vrag_kit.types import Benchmark
-from vrag_kit.widgets.annotation import AnnotationPanel, label_claims
 
 CLAIM_METRICS = {
     (MM_RAGCHECKER, "claim_recall"): "claim recall",
@@ -44,8 +38,8 @@ for an unparsed verdict this family excludes single claims, not answers.
 
 def metric_names(table: pd.DataFrame) -> pd.Series:
     """Returns the name in `CLAIM_METRICS` of each row (family, metric); NaN if it has none."""
-    keys = zip(table["family"], table["metric"], strict=True)
-    return pd.Series([CLAIM_METRICS.get(key) for key in keys], table.index, dtype=object)
+    names = pd.MultiIndex.from_frame(table[["family", "metric"]]).map(CLAIM_METRICS)
+    return pd.Series(names, table.index, dtype=object)
 
 
 def example_answer(checked: pd.DataFrame) -> pd.Series:
@@ -61,28 +55,7 @@ def example_answer(checked: pd.DataFrame) -> pd.Series:
     return sheets.iloc[int(best.to_numpy().argmax())]
 
 
-_BY = ["dataset", "model", "setting"]
 _KEYS = ["dataset", "metric", "model"]
-
-
-def label_sample(
-    checked: pd.DataFrame,
-    suite: Mapping[str, Benchmark],
-    labels_dir: Path | str,
-    seed: int,
-    labelling: Mapping[str, Any],  # a notebook's parameter: values of any type
-) -> tuple[AnnotationPanel, pd.DataFrame, dict[str, dict[ClaimPair, EntailmentLabel]]]:
-    """Samples `per_setting` answers of each model, data set and mode. Returns the panel in which
-    the `annotator` labels those of the first data set (into `labels_dir`), the sample, and the
-    labels by annotator: of `files`, or the true ones if there are none. `labelling` has these keys.
-    """
-    sample = annotation_sample(checked, labelling["per_setting"], of_each=_BY, seed=seed)
-    known = {"true labels": labels_from_verdicts(sample, sheets="true_sheet")}
-    name, benchmark = next(iter(suite.items()))
-    annotator = labelling["annotator"]
-    file = Path(labels_dir) / f"{annotator}-claims.csv"
-    panel = label_claims(benchmark, sample[sample["dataset"] == name], file, annotator)
-    return panel, sample, read_annotator_labels(*labelling["files"]) or known
 
 
 def mode_means(
@@ -101,10 +74,9 @@ def mode_means(
     `fixed_means` gives them; without rows nothing is fixed. A mean that differs from its row is not
     fixed.
     """
-    strata, known = (
-        training_strata(each, suite, models, every_pool=True) for each in (checked, labelled)
-    )
-    means = compare_label_sources(strata, known, by=[*_BY, "stratum"])
+    strata = training_strata(checked, suite, models, every_pool=True)
+    known = training_strata(labelled, suite, models, every_pool=True)
+    means = compare_label_sources(strata, known, by=["dataset", "model", "setting", "stratum"])
     keys = ["dataset", "setting", *METRIC]
     always = means[keys].merge(fixed, how="left", on=keys)["value"].to_numpy(float)
     is_fixed = (means["label_source"] == "true") & np.isclose(means["value"], always)
@@ -150,8 +122,8 @@ def mode_contrasts(checked: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
     values = claim_values(answers, by=["dataset", "model", "setting", "stratum"])
     values = values.assign(metric=metric_names(values)).dropna(subset="metric")
     values = values[values["modality"] == "all"]
-    arms: Any = {"arm": "setting", "baseline": GT_ONLY, "repeats": ["setting", *_KEYS]}
-    changes = paired_differences(values, by=[*_KEYS, "stratum"], **arms)
+    by = [*_KEYS, "stratum"]
+    changes = paired_differences(values, arm="setting", by=by, baseline=GT_ONLY)
     changes = changes[changes["n"] > 0].drop(columns="p_holm")
     every = fixed[fixed["modality"] == "all"]
     means = every.assign(metric=metric_names(every)).set_index(["dataset", "metric", "setting"])
@@ -166,16 +138,20 @@ def mode_contrasts(checked: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
     return to_percent(changes.assign(p_holm=holm_by_family(changes, ["stratum"])))
 
 
-_EQUATIONS: list[dict[str, str]] = json.loads(
-    Path(__file__).with_name("equations.json").read_text(encoding="utf-8")
-)["equations"]
-_EQUATION_OF = (
-    ("neutral_share", "hallucination"),
-    ("entailed_share", "faithfulness"),
-    ("answer_claim_recall", "claim_recall"),
-    ("evidence_utilization", "context_precision"),
+EQUATIONS = pd.read_csv(
+    Path(__file__).with_name("equations.csv"), index_col=["equation", "name"], keep_default_na=False
 )
-"""Pairs (metric of ours, published metric that is so by the paper's equation)."""
+"""Equations 1 to 11 (section 4.2) as text, by number and published name: as printed, what follows,
+the metric of `evidence_metrics` that is the same or in its place, and RAGChecker's of that name; ""
+if there is none. All but the first are ours.
+"""
+_EQUATION_OF = {
+    "neutral_share": "hallucination",
+    "entailed_share": "faithfulness",
+    "answer_claim_recall": "claim_recall",
+    "evidence_utilization": "context_precision",
+}
+"""Maps a metric of ours to the published one that is so by the paper's equation."""
 PUBLISHED = ["recall", "precision", "f1", "hallucination", "faithfulness", "self_knowledge"]
 PUBLISHED += ["claim_recall", "context_precision"]
 """Claim metrics of Tables 3, 14 and 15. RAGChecker has all of them under these names."""
@@ -190,26 +166,18 @@ IN_PLACE = {
 """Maps a metric of Table 4 to ours: its equation, or a possible meaning where that is always 0."""
 
 
-def definitions_table() -> pd.DataFrame:
-    """Returns the equations as text, one per row (equation, published name): as published, what
-    follows, the metric of `evidence_metrics` that is the same or in its place, and RAGChecker's of
-    that name; "" if there is none.
-    """
-    table = pd.DataFrame(_EQUATIONS).set_index(["equation", "name"])
-    table.columns = pd.Index(["as printed", "what follows", "here", "RAGChecker's of that name"])
-    return table
-
-
 def with_published_names(means: pd.DataFrame) -> pd.DataFrame:
     """Returns the means of published metrics under the published names, with the column definition:
     "RAGChecker's" and "the paper's equation" (Tables 3, 14 and 15), "ours" (Table 4). `means` comes
     from `claim_means_by_modality`; other metrics are dropped.
     """
     rows = [(RAGCHECKER, name, name, "RAGChecker's") for name in PUBLISHED]
-    rows += [(MM_RAGCHECKER, own, name, "the paper's equation") for own, name in _EQUATION_OF]
+    rows += [
+        (MM_RAGCHECKER, own, name, "the paper's equation") for own, name in _EQUATION_OF.items()
+    ]
     names = pd.DataFrame(rows, columns=["family", "metric", "published", "definition"])
     gaps = [(MM_RAGCHECKER, *ours, name, "ours") for name, ours in IN_PLACE.items()]
     of_table_4 = pd.DataFrame(gaps, columns=[*METRIC, "published", "definition"])
-    tables = [means.merge(names, on=["family", "metric"]), means.merge(of_table_4, on=METRIC)]
+    tables = [means.merge(names), means.merge(of_table_4)]
     named = pd.concat(tables, ignore_index=True)
     return named.drop(columns="metric").rename(columns={"published": "metric"})

@@ -101,17 +101,16 @@ def _of_one(benchmark: Benchmark) -> pd.DataFrame:
     gold = dict.fromkeys(chain.from_iterable(map(benchmark.relevant, benchmark.queries)))
     images = [benchmark.corpus[doc_id].image for doc_id in gold if doc_id in benchmark.corpus]
     sizes = [open_image(image.data(), image.where).size for image in images if image is not None]
-    width, height = (pd.Series([each[side] for each in sizes], dtype=float) for side in (0, 1))
-    lengths = [len(query.text.split()) for query in queries]
-    asked = pd.Series(lengths, dtype=float)
-    lengths = [len(query.answers[0].split()) for query in queries if query.answers]
-    accepted = pd.Series(lengths, dtype=float)
+    means = pd.DataFrame(sizes, columns=["width", "height"], dtype=float).mean()
+    asked = pd.Series([len(query.text.split()) for query in queries], dtype=float)
+    answers = [query.answers[0] for query in queries if query.answers]
+    accepted = pd.Series([len(answer.split()) for answer in answers], dtype=float)
     rows = [
         ("n_full", len(queries), "questions", None),
         ("n_filtered", None, "questions", None),
         ("n_ambiguous", None, "questions", None),
-        ("avg_image_width_px", width.mean(), "pixels", len(width)),
-        ("avg_image_height_px", height.mean(), "pixels", len(height)),
+        ("avg_image_width_px", means["width"], "pixels", len(sizes)),
+        ("avg_image_height_px", means["height"], "pixels", len(sizes)),
         ("avg_question_length", asked.mean(), "words", len(asked)),
         ("max_question_length", asked.max(), "words", len(asked)),
         ("avg_answer_length", accepted.mean(), "words", len(accepted)),

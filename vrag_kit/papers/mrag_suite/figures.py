@@ -1,5 +1,5 @@
-"""Figures that only this paper needs: data sets in numbers, one checked answer, and published rows
-against RAGChecker's definitions.
+"""Figures that only this paper needs: scores by each data set's own metric, one checked answer,
+claim metrics, and published rows against RAGChecker's definitions.
 """
 
 from __future__ import annotations
@@ -46,26 +46,6 @@ def own_metric_plot(
     return forest_plot(table, names=every, xlabel=xlabel, limits=limits, **look)
 
 
-_LENGTHS = {"avg_question_length": "questions", "avg_answer_length": "accepted answers"}
-
-
-def statistics_figure(statistics: pd.DataFrame) -> Figure:
-    """Draws the mean lengths of each data set's questions and answers, a panel each, with the
-    paper's as grey ticks. `statistics` comes from `describe_suite`.
-    """
-    lengths = statistics[statistics["metric"].isin(_LENGTHS)].assign(model="")
-    sizes = statistics.loc[statistics["metric"] == "n_full", "value"]
-    return forest_plot(
-        lengths,
-        rows="dataset",
-        panels="metric",
-        names={**_LENGTHS, "reported": "reported (Table 1, the paper's data)"},
-        reported=lengths.assign(value=lengths["published"]),
-        xlabel="Mean length (words)",
-        title=f"A data set holds {sizes.min():,.0f} to {sizes.max():,.0f} questions",
-    )
-
-
 _VERDICTS = {1.0: "entails", 0.0: "neutral", -1.0: "contradicts"}
 _FRAMES = {"entails": OUTCOME["correct"], "contradicts": OUTCOME["incorrect"]}
 
@@ -85,11 +65,9 @@ def checked_answer(benchmark: Benchmark, answer: pd.Series) -> tuple[Figure, pd.
     for name, of in (("verdict", sheet), ("true_label", answer["true_sheet"] or sheet)):
         scores = of.verdicts[: len(sheet.claims)].ravel()
         table[name] = [_VERDICTS.get(score, "unparsed") for score in scores.tolist()]
-    heads = [Tile(None), Tile(None, "", "reference answer")]
-    for doc_id in documents:
-        tile = document_tile(benchmark, sheet.query_id, doc_id, "document")
-        heads.append(replace(tile, below="a text" * (tile.image is None)))
-    rows = {"": heads}
+    tiles = [document_tile(benchmark, sheet.query_id, each, "document") for each in documents]
+    tiles = [replace(tile, below="a text" * (tile.image is None)) for tile in tiles]
+    rows = {"": [Tile(None), Tile(None, "", "reference answer"), *tiles]}
     for claim, verdicts in table.groupby("claim", sort=False):
         tiles = [_verdict_tile(cell) for cell in verdicts.to_dict("records")]
         rows[f"claim {len(rows)}"] = [Tile(None, "", str(claim)), *tiles]

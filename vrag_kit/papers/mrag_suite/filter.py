@@ -56,7 +56,7 @@ class FilterRules:
 
 
 def filter_decisions(
-    benchmark: Benchmark, closed_book: pd.DataFrame, rules: FilterRules | None = None
+    benchmark: Benchmark, closed_book: pd.DataFrame, rules: FilterRules
 ) -> pd.DataFrame:
     """Decides for every question whether the filter drops it. Columns: query_id, dropped, step (1,
     2; 0 for those kept), reason, votes (out of models), models, domain, hops, required_modality,
@@ -71,29 +71,23 @@ def filter_decisions(
     answers of the closed book), then at random. A question without a parsed answer has votes 0 and
     no success_rate, and counts as hard.
     """
-    rules = rules or FilterRules()
-    scale = scale_of(closed_book)
+    scale, queries = scale_of(closed_book), benchmark.queries.values()
     shares = (closed_book["score"] - scale.worst) / scale.width
-    success = shares.groupby(closed_book["query_id"]).mean()
     first = closed_book.dropna(subset="score").drop_duplicates(["model", "query_id"])
     knows = first["score"] >= scale.best
     if rules.min_confidence is not None:
         knows &= first["confidence"] > rules.min_confidence
-    votes = knows.groupby(first["query_id"]).sum()
-    queries = benchmark.queries.values()
-    rows = [(*map(query.metadata.get, _MARKS), query.query_id) for query in queries]
-    table = pd.DataFrame(rows, columns=[*_MARKS, "query_id"]).astype({"hops": "Int64"})
-    table = table.fillna({"domain": "", "required_modality": ""}).assign(
-        votes=table["query_id"].map(votes).fillna(0).astype(int),
-        models=closed_book["model"].nunique(),
-        success_rate=table["query_id"].map(success),
-    )
+    rows = [(query.query_id, *map(query.metadata.get, _MARKS)) for query in queries]
+    table = pd.DataFrame(rows, columns=["query_id", *_MARKS]).astype({"hops": "Int64"})
+    table = table.fillna({"domain": "", "required_modality": ""})
+    votes = table["query_id"].map(knows.groupby(first["query_id"]).sum())
+    table["votes"], table["models"] = votes.fillna(0).astype(int), closed_book["model"].nunique()
+    success = shares.groupby(closed_book["query_id"]).mean()
+    table["success_rate"] = table["query_id"].map(success)
     reason = pd.Series("", table.index).mask(table["votes"] >= rules.min_votes, KNOWN)
-    verbatim = np.array([answer_in_question(query) for query in queries], bool)
-    reason = reason.mask(verbatim, VERBATIM)
-    easy = table["query_id"].isin(_easiest(table[reason == ""], rules))
-    reason = reason.mask(easy, EASY)
-    step = reason.map({"": 0, EASY: 2}).fillna(1).astype(int)
+    reason[[answer_in_question(query) for query in queries]] = VERBATIM
+    reason[_easiest(table[reason == ""], rules.drop_share)] = EASY
+    step = reason.map({"": 0, VERBATIM: 1, KNOWN: 1, EASY: 2})
     table = table.assign(reason=reason, dropped=reason != "", step=step)
     return table[["query_id", "dropped", "step", "reason", "votes", "models", *_VALUES]]
 
@@ -107,10 +101,8 @@ def without_dropped(suite: Mapping[str, Benchmark], file: Path | str) -> dict[st
     if not file:
         return dict(suite)
     advice = '41_difficulty_filter writes it: run that first, or set `dropped` to "".'
-    others = ("step", "reason", "votes", "models", *_VALUES)
-    rows = read_csv_rows(
-        project_path(file), ["dataset", "query_id"], "dropped questions", advice, optional=others
-    )
+    keys, others = ["dataset", "query_id"], ("step", "reason", "votes", "models", *_VALUES)
+    rows = read_csv_rows(project_path(file), keys, "dropped questions", advice, optional=others)
     dropped = {(row["dataset"], row["query_id"]) for _, row in rows}
     left = {}
     for name, benchmark in suite.items():
@@ -132,13 +124,10 @@ def answer_in_question(query: Query) -> bool:
     """Whether the question contains the words of an accepted answer consecutively. Options do not
     count; always false for yes, no and single characters.
     """
-    asked = _words(query.text)
+    question = f" {_words(query.text)} "
     answers = [_words(answer) for answer in query.answers]
-    return any(
-        f" {answer} " in f" {asked} "
-        for answer in answers
-        if len(answer) > 1 and answer.split()[0] not in _YES_NO
-    )
+    answers = [each for each in answers if len(each) > 1 and each.split()[0] not in _YES_NO]
+    return any(f" {each} " in question for each in answers)
 
 
 def _words(text: str) -> str:
@@ -146,8 +135,8 @@ def _words(text: str) -> str:
     return " ".join(word for word in re.findall(r"\w+", text.casefold()) if word not in _ARTICLES)
 
 
-def _easiest(left: pd.DataFrame, rules: FilterRules) -> set[str]:
-    """The easiest share of each domain."""
+def _easiest(left: pd.DataFrame, share: float) -> pd.Index:
+    """The rows of the easiest share of each domain."""
     chance = {name: at for at, name in enumerate(ordered(left["query_id"], _SEED, "filter"))}
     order = left.assign(
         hops=left["hops"].fillna(1),
@@ -157,8 +146,7 @@ def _easiest(left: pd.DataFrame, rules: FilterRules) -> set[str]:
     )
     order = order.sort_values(["hops", "both", "success_rate", "chance"], kind="stable")
     domains = order.groupby("domain")["query_id"]
-    easy = domains.cumcount() < (rules.drop_share * domains.transform("size")).round()
-    return set(order.loc[easy, "query_id"])
+    return order.index[domains.cumcount() < (share * domains.transform("size")).round()]
 
 
 FILTERED = "filtered"
@@ -176,7 +164,7 @@ def filter_controls(
     judged: pd.DataFrame,
     suite: Mapping[str, Benchmark],
     closed_book: pd.DataFrame,
-    rules: FilterRules | None = None,
+    rules: FilterRules,
 ) -> pd.DataFrame:
     """Computes the filtered mean minus the full mean of every evaluated model on each data set and
     stratum, in points: dataset, stratum, model, setting (the control, of the three above), metric,
@@ -195,7 +183,6 @@ def filter_controls(
     question with a score is kept, as in a memorised stratum, value is NaN and n is 0. Raises
     `VragError` if no question at all is kept, or a model has answers in several arms.
     """
-    rules = rules or FilterRules()
     rows: list[tuple[object, ...]] = []
     for name, table in judged.groupby("dataset", sort=False):
         book, benchmark = closed_book[closed_book["dataset"] == name], suite[str(name)]
@@ -207,12 +194,11 @@ def filter_controls(
                 f"filter_controls: the filter drops all {len(decisions):,} questions of {name}. Ask"
                 " for more votes or confidence, or a smaller drop_share."
             )
-        metric = table["metric"].iloc[0]
-        values = per_query(table, by=["stratum", "model"])
+        values = per_query(table, by=["metric", "stratum", "model"])
         for stratum, of_stratum in values.groupby("stratum", sort=False):
             asked = decisions[decisions["query_id"].isin(of_stratum["query_id"])]
             drops = [_random_drop(asked, draw) for draw in range(DRAWS)]
-            for model, part in of_stratum.groupby("model", sort=False):
+            for (metric, model), part in of_stratum.groupby(["metric", "model"], sort=False):
                 known = part.dropna(subset="value").reset_index(drop=True)
                 others = book[book["model"] != model]
                 changes = {
@@ -236,8 +222,8 @@ def _filter_change(
     """
     if book["model"].nunique() < rules.min_votes:
         return _NOTHING
-    decisions = filter_decisions(benchmark, book, rules)
-    stays = ~known["query_id"].isin(decisions.loc[decisions["dropped"], "query_id"])
+    decisions = filter_decisions(benchmark, book, rules).set_index("query_id")
+    stays = ~known["query_id"].map(decisions["dropped"]).astype(bool)
     if not stays.any():
         return _NOTHING
     if stays.all():
@@ -248,10 +234,10 @@ def _filter_change(
     return *change, int(stays.sum())
 
 
+@np.errstate(invalid="ignore")
 def _mean_change(sums: np.ndarray) -> np.ndarray:
     """The change of the mean from the four sums of each resample; NaN where nothing stays."""
-    with np.errstate(invalid="ignore"):
-        change: np.ndarray = sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
+    change: np.ndarray = sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
     return change
 
 
@@ -265,12 +251,11 @@ def _random_drop(decisions: pd.DataFrame, draw: int) -> set[str]:
 
 
 def _by_chance(known: pd.DataFrame, drops: Sequence[set[str]]) -> _Change:
-    values = known["value"].to_numpy(float)
-    kept = [~known["query_id"].isin(dropped).to_numpy() for dropped in drops]
-    kept = [stays for stays in kept if stays.any()]
+    kept = [known.loc[~known["query_id"].isin(drop), "value"].to_numpy() for drop in drops]
+    kept = [values for values in kept if len(values)]
     if not kept:
         return _NOTHING
-    changes = [values[stays].mean() - values.mean() for stays in kept]
+    changes = [values.mean() - known["value"].to_numpy().mean() for values in kept]
     low, high = np.quantile(changes, [0.025, 0.975])
-    size = int(np.median([stays.sum() for stays in kept]))
+    size = int(np.median([len(values) for values in kept]))
     return float(np.mean(changes).round(12)), float(low), float(high), size

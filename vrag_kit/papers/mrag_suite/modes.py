@@ -30,11 +30,7 @@ ARMS = {
     MODES[2]: "gold only",
 }
 """Maps a setting to the evidence shown, from none to gold only."""
-EFFECTS = (
-    (MODES[2], ZERO_SHOT),
-    (MODES[1], MODES[2]),
-    (MODES[0], ZERO_SHOT),
-)
+EFFECTS = ((MODES[2], ZERO_SHOT), (MODES[1], MODES[2]), (MODES[0], ZERO_SHOT))
 """Pairs (setting, baseline): the gain of gold evidence, the cost of distractors added to it, and
 the effect of distractors alone.
 """
@@ -69,8 +65,8 @@ def ask_suite(
     """
     tables = []
     for name, benchmark in suite.items():
-        what = (models, benchmark, contexts[name], at)
-        answers = ask_models(*what, prompts=prompt_sets[name], **how)
+        prompts = prompt_sets[name]
+        answers = ask_models(models, benchmark, contexts[name], at, prompts=prompts, **how)
         tables.append(answers.assign(dataset=name))
     return pd.concat(tables, ignore_index=True)
 
@@ -147,13 +143,10 @@ def drop_same_documents(answers: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """Drops the answers that were shown the same documents, in any order, as the answer to that
     question in the setting `baseline`: they say nothing about a difference from it.
     """
-    keys = ["dataset", "model", "query_id"]
-    documents = answers[keys].assign(shown=answers["doc_ids"].map(frozenset))
-    is_baseline = answers["setting"] == baseline
-    first = documents[is_baseline].set_index(keys)["shown"]
-    before = pd.MultiIndex.from_frame(documents[keys]).map(first.to_dict())
-    same = documents["shown"].map(bool) & (documents["shown"] == before)
-    return answers[is_baseline | ~same]
+    shown, is_baseline = answers["doc_ids"].map(frozenset), answers["setting"] == baseline
+    questions = [answers[name] for name in ("dataset", "model", "query_id")]
+    before = shown.where(is_baseline).groupby(questions).transform("first")
+    return answers[is_baseline | ~shown.map(bool) | (shown != before)]
 
 
 def strata_or_pooled(table: pd.DataFrame) -> pd.DataFrame:

@@ -122,16 +122,16 @@ def read_grade(raw: str) -> Verdict:
     line gives no grade or an unknown one, and if two lines differ.
     """
     lines = [line.strip(_ROUND) for line in _THOUGHT.sub("\n", raw).splitlines()]
-    lines = [line for line in lines if line]
-    grades = [found[1].strip(_ROUND).upper() for line in lines if (found := _GRADE.match(line))]
-    if not grades or not _GRADE.match(lines[-1]):
+    found = [_GRADE.match(line) for line in lines if line]
+    if not found or not found[-1]:
         raise UnparsedError("the last line is no grade")
+    grades = list(dict.fromkeys(each[1].strip(_ROUND).upper() for each in found if each))
     if odd := [grade for grade in grades if grade not in _GRADES]:
         raise UnparsedError(f"“{odd[0][:30]}” is none of {', '.join(_GRADES)}")
-    if len(set(grades)) > 1:
-        raise UnparsedError(f"it gives the grades {' and '.join(dict.fromkeys(grades))}")
-    marks = {"abstention"} if grades[-1] == "NO ANSWER" else set()
-    return Verdict(_GRADES[grades[-1]], frozenset(marks))
+    if len(grades) > 1:
+        raise UnparsedError(f"it gives the grades {' and '.join(grades)}")
+    marks = {"abstention"} if grades == ["NO ANSWER"] else set()
+    return Verdict(_GRADES[grades[0]], frozenset(marks))
 
 
 SHORT_ANSWERS = Rubric(
@@ -144,36 +144,26 @@ SHORT_ANSWERS = Rubric(
 """The rubric: scores 1, 0.5 and 0, with the mark "abstention"."""
 
 
-CLOSED_BOOK = "zero_shot"
-"""Setting of closed-book answers."""
+CLOSED_BOOK = read_prompts(Path(__file__).with_name("closed_book.yaml"))
+"""Prompts without evidence that ask for an answer and a confidence: a line "Answer: …" and a line
+"Confidence: …", from 0 to 1; ours, as the paper has none. `with_confidence` splits the answers.
+"""
 _FORM = re.compile(
     r"^\s*Answer:(?P<answer>.*)\n\s*Confidence:\s*(?P<confidence>0?\.\d+|0\.?|1(?:\.0*)?)\s*$",
     re.DOTALL,
 )
 
 
-def closed_book_prompts() -> PromptSet:
-    """Returns prompts without evidence that ask for an answer and a confidence: a line "Answer: …"
-    and a line "Confidence: …", from 0 to 1; ours, as the paper has none.
-
-    Answers are not split; `with_confidence` does that.
-    """
-    return read_prompts(Path(__file__).with_name("closed_book.yaml"))
-
-
 def with_confidence(answers: pd.DataFrame) -> pd.DataFrame:
-    """Splits the answers to `closed_book_prompts` into the answer and the column confidence, in [0,
-    1].
+    """Splits the answers to `CLOSED_BOOK` into the answer and the column confidence, in [0, 1].
 
     It is NaN if none is stated in the requested format; the whole reply is then the answer.
     """
     parts = answers["answer"].astype(object).str.extract(_FORM)
-    words = parts["answer"].str.strip().astype(object)
-    words = words.where(parts["answer"].notna(), answers["answer"])
+    words = parts["answer"].str.strip().astype(object).fillna(answers["answer"])
     return answers.assign(answer=words, confidence=parts["confidence"].astype(float))
 
 
-SELECTION, HELD_OUT = "selection", "held_out"
 TRAINED = "training prompt (control)"
 NO_EVIDENCE = "no evidence (control)"
 CONTROLS = (TRAINED, NO_EVIDENCE)
@@ -192,11 +182,11 @@ def split_groups(groups: Sequence[str] | pd.Series, *, seed: int = 0) -> dict[st
     names = ordered(dict.fromkeys(map(str, groups)), seed, "halves of the sweep")
     if len(names) < 2:
         raise VragError(
-            f"split_groups: {len(names)} group cannot be halved; choosing and reporting on the same"
-            " questions would be too good. Take questions of several groups."
+            f"split_groups: found {len(names)} group; expected several, as prompts are selected on"
+            " one half of the groups and reported on the other."
         )
-    half = len(names) // 2
-    return {name: SELECTION if place < half else HELD_OUT for place, name in enumerate(names)}
+    selection = names[: len(names) // 2]
+    return {name: "selection" if name in selection else "held_out" for name in names}
 
 
 def prompt_sweep(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
@@ -214,7 +204,7 @@ def prompt_sweep(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
         halves = values["group"].astype(str).map(split_groups(of_dataset["group"], seed=seed))
         by = ["dataset", "metric", "prompt", "half"]
         means = cluster_means(values.assign(half=halves), by).assign(n_failed=failed)
-        candidates = means[(means["half"] == SELECTION) & ~means["prompt"].isin(CONTROLS)]
+        candidates = means[(means["half"] == "selection") & ~means["prompt"].isin(CONTROLS)]
         best = candidates["prompt"].iloc[candidates["value"].to_numpy().argmax()]
         tables.append(means.assign(selected=means["prompt"] == best))
     return to_percent(pd.concat(tables, ignore_index=True))

@@ -11,15 +11,16 @@ from vrag_kit.synthetic.mrag_suite.ambiguity import (
 )
 from vrag_kit.synthetic.mrag_suite.ground_truth import fixed_means
 from vrag_kit.synthetic.mrag_suite.opening import (
-    ground_truth_or_none,
     open_ground_truth,
     open_suite,
 )
 from vrag_kit.synthetic.mrag_suite.prompts import (
     WITH_WORDS,
-    OracleClaims,
-    TextOnlyEvaluation,
+    ask_as_text,
     ask_closed_book,
+    ask_long,
+    check_by_truth,
+    check_claims,
     load_prompt_sweep,
     load_prompts_by_dataset,
     long_questions,

@@ -36,26 +36,24 @@ _A_PART = re.compile(r"\bthe (?!main color of)[a-z]+(?: [a-z]+)* of (?:the )?(?:
 _NAMED = re.compile(r"\([^)]*[A-Z][a-z]+ [a-z]+\)|\b[A-Z]\w+ [A-Z]\w+")
 
 
-def make_ambiguous(
-    benchmark: Benchmark, *, share: float = 0.5, seed: int = 0
-) -> tuple[Benchmark, dict[QueryId, str]]:
+def make_ambiguous(benchmark: Benchmark, share: float) -> tuple[Benchmark, dict[QueryId, str]]:
     """Return (benchmark, query → what its question lacks now, "" for those left clear).
 
-    Of the queries in a random order, which `seed` and their ids determine, a `share` loses in turn
-    the species' name ("of this moth") or the part; one that has no part loses the name. Ids,
-    answers and labels stay. Questions about an image of their own, which need no name, stay clear
-    and are not part of the share.
+    Of the queries in a random order, which their ids determine, a `share` loses in turn the
+    species' name ("of this moth") or the part; one that has no part loses the name. Ids, answers
+    and labels stay. Questions about an image of their own, which need no name, stay clear and are
+    not part of the share.
     """
     losses = {query_id: _droppable(query) for query_id, query in benchmark.queries.items()}
     candidates = [query_id for query_id, ways in losses.items() if ways]
-    order = sorted(candidates, key=lambda query_id: stream("ambiguous", seed, query_id).random())
+    order = sorted(candidates, key=lambda query_id: stream("ambiguous", 0, query_id).random())
     lacks = dict.fromkeys(benchmark.queries, "")
     queries = dict(benchmark.queries)
     for number, query_id in enumerate(order[: round(share * len(order))]):
-        what = losses[query_id][number % len(losses[query_id])]
-        lacks[query_id] = what
-        queries[query_id] = replace(queries[query_id], text=_without(queries[query_id].text, what))
-    return benchmark.derive(f"ambiguous/{share}/{seed}", queries=queries), lacks
+        query, ways = queries[query_id], losses[query_id]
+        lacks[query_id] = ways[number % len(ways)]
+        queries[query_id] = replace(query, text=_without(query.text, lacks[query_id]))
+    return benchmark.derive(f"ambiguous/{share}/0", queries=queries), lacks
 
 
 def detect_by_rule(query: Query) -> str:
@@ -88,7 +86,7 @@ def _without(text: str, what: str) -> str:
 
 
 def open_ambiguous(
-    suite: Mapping[str, Benchmark], share: float, *, seed: int = 0
+    suite: Mapping[str, Benchmark], share: float
 ) -> tuple[dict[str, Benchmark], pd.DataFrame]:
     """Return (data sets of which a `share` of the questions was made ambiguous, detections by
     `TRUTH` with what was left out as explanation), as in `detect_ambiguity`. With a share of 0 the
@@ -99,44 +97,38 @@ def open_ambiguous(
         return dict(suite), pd.DataFrame(columns=columns)
     changed, tables = {}, []
     for name, benchmark in suite.items():
-        changed[name], lacks = make_ambiguous(benchmark, share=share, seed=seed)
+        changed[name], lacks = make_ambiguous(benchmark, share)
         tables.append(_detections(benchmark, lacks).assign(dataset=name, detector=TRUTH))
     return changed, pd.concat(tables, ignore_index=True)[columns]
 
 
 def _detections(benchmark: Benchmark, reasons: Mapping[QueryId, str]) -> pd.DataFrame:
     """Query → why it is ambiguous, "" for a clear one, as detections."""
-    groups = benchmark.groups
     rows = []
     for query_id, why in reasons.items():
         status = paper.AMBIGUOUS if why else paper.CLEAR
-        rows.append((query_id, groups[query_id], status, why, ""))
+        rows.append((query_id, benchmark.queries[query_id].group, status, why, ""))
     return pd.DataFrame(rows, columns=paper.DETECTION)
 
 
 def detect_ambiguity(
-    detectors: Sequence[Entry],
-    suite: Mapping[str, Benchmark],
-    at: Workspace,
+    detectors: Sequence[Entry], suite: Mapping[str, Benchmark], at: Workspace
 ) -> pd.DataFrame:
     """Return the statuses of all data sets' questions by each detector: "rule" (`detect_by_rule`),
     or a model with the paper's prompt. Columns: dataset, detector, and those of
-    `AmbiguityDetector.detect`. Raises as `load_ambiguity_detector` does.
+    `detect_ambiguous`. Raises as `load_detector` does.
     """
     tables = []
     for entry in detectors:
-        name, detect = RULE, _detect_by_rule
-        if entry != RULE:
-            model = paper.load_ambiguity_detector(entry, at)
-            name, detect = model.name, model.detect
+        model = None if entry == RULE else paper.load_detector(entry, at)
         for dataset, benchmark in suite.items():
-            tables.append(detect(benchmark).assign(dataset=dataset, detector=name))
+            if model is None:
+                reasons = {name: detect_by_rule(query) for name, query in benchmark.queries.items()}
+                table = _detections(benchmark, reasons).assign(detector=RULE)
+            else:
+                table = paper.detect_ambiguous(model, benchmark, at).assign(detector=model.name)
+            tables.append(table.assign(dataset=dataset))
     return pd.concat(tables, ignore_index=True)
-
-
-def _detect_by_rule(benchmark: Benchmark) -> pd.DataFrame:
-    queries = benchmark.queries.items()
-    return _detections(benchmark, {query_id: detect_by_rule(query) for query_id, query in queries})
 
 
 def rewrite_questions(
@@ -153,16 +145,14 @@ def rewrite_questions(
     `rewriter` is a model, which is shown the gold evidence and the accepted answer, or `PUT_BACK`:
     then a flagged question is worded as in `originals`.
     """
-    model = None
-    if rewriter != PUT_BACK:
-        model = paper.load_ambiguity_detector(rewriter, at)
+    model = None if rewriter == PUT_BACK else paper.load_detector(rewriter, at)
     rewritten, tables = {}, []
     for name, benchmark in suite.items():
-        of_dataset = detections[detections["dataset"] == name]
+        found = detections[detections["dataset"] == name]
         if model is not None:
-            table = model.rewrite_queries(benchmark, of_dataset)
+            table = paper.rewrite_ambiguous(model, benchmark, found, at)
         else:
-            flagged = of_dataset.loc[of_dataset["status"] == paper.AMBIGUOUS, "query_id"]
+            flagged = found.loc[found["status"] == paper.AMBIGUOUS, "query_id"]
             table = pd.DataFrame({"query_id": flagged, "detail": ""})
             table["original"] = [benchmark.queries[each].text for each in flagged]
             table["question"] = [originals[name].queries[each].text for each in flagged]

@@ -9,14 +9,16 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from vrag_kit.claims.verdicts import EntailmentLabel, EntailmentRequest, Label
 from vrag_kit.errors import VragError
+from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.evidence_modes import MODES
+from vrag_kit.generation.generators import Generator
 from vrag_kit.generation.rendering import render
+from vrag_kit.generation.store import AnswerStore
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.synthetic.mrag_suite import facts as fact_kinds
@@ -33,9 +35,6 @@ from vrag_kit.synthetic.world.organisms import hidden_part
 from vrag_kit.synthetic.world.traits import Species
 from vrag_kit.types import Answer, Benchmark, Document, Prompt, Query
 from vrag_kit.workspace import Workspace
-
-if TYPE_CHECKING:
-    from vrag_kit.generation.generators import Generator
 
 _NOTHING = dict.fromkeys(("claim_recall", "evidence_utilization", "entailed_share"), 0.0)
 _DISTRACTORS = {**_NOTHING, "neutral_share": 1.0}
@@ -62,7 +61,7 @@ class GroundTruth:
         """
         species = self.species.get(subject)
         hidden = hidden_part(species, part) if species else None
-        if not (species and hidden):
+        if species is None or hidden is None:
             return ""
         question = make_question(species, hidden, kind).text
         if kind == fact_kinds.COLOR:  # the guide words it so where there is only one color
@@ -84,8 +83,7 @@ class GroundTruth:
         """
         queries = dict(benchmark.queries)
         for query_id, query in queries.items():
-            topics = self._long_answer(query)
-            if topics:
+            if topics := self._long_answer(query):
                 sentences = [fact.sentence for fact in self._true_facts(topics)]
                 metadata = {**query.metadata, "reference": " ".join(sentences)}
                 queries[query_id] = replace(query, metadata=metadata)
@@ -104,28 +102,26 @@ class GroundTruth:
 
     def _true_facts(self, topics: Sequence[Topic]) -> list[Fact]:
         """The facts about the traits of a part, of both its colors only the second."""
-        species = self.species[topics[0].subject]
-        part = topics[0].part
-        main = (fact_kinds.COLORS_OF_TWO, species.hidden[part].color)
-        facts = [fact for fact in appearance_facts(species, part) if fact.about in topics]
-        return [fact for fact in facts if (fact.kind, fact.value) != main]
+        subject, part, _ = topics[0]
+        facts = appearance_facts(self.species[subject], part)
+        main = replace(facts[0], kind=fact_kinds.COLORS_OF_TWO)
+        return [fact for fact in facts if fact.about in topics and fact != main]
 
     def without_leaking_distractors(self, benchmark: Benchmark) -> Benchmark:
         """Return the benchmark in which no question is shown a document that tells a claim of its
         answer and is not labelled as gold.
         """
-        by_subject = defaultdict(list)
+        by_subject = defaultdict(set)
         for doc_id in benchmark.corpus:
-            for subject in {fact.subject for fact in self.shown.get(doc_id, ())}:
-                by_subject[subject].append(doc_id)
+            for fact in self.shown.get(doc_id, ()):
+                by_subject[fact.subject].add(doc_id)
         left_out = {}
         for query_id, query in benchmark.queries.items():
             leaking: set[str] = set()
             for claim in self.language.facts(" ".join(query.answers[:1]), query.text):
-                for doc_id in by_subject[claim.subject]:
+                for doc_id in by_subject[claim.subject].difference(benchmark.relevant(query_id)):
                     if relation(claim, self.shown[doc_id]) is EntailmentLabel.ENTAILMENT:
                         leaking.add(doc_id)
-            leaking -= set(benchmark.relevant(query_id))
             if leaking:
                 left_out[query_id] = benchmark.left_out.get(query_id, frozenset()) | leaking
         if not left_out:
@@ -243,9 +239,6 @@ class VisualClaimChecker:
         return self._world.claim_question(*fact.about)
 
     def _ask(self, asked: Mapping[_Asked, EntailmentRequest]) -> dict[_Asked, Answer]:
-        from vrag_kit.generation.ask import Task, ask_prompts
-        from vrag_kit.generation.store import AnswerStore
-
         if not asked:
             return {}
         with AnswerStore(self._at.answers_file) as store:

@@ -97,7 +97,7 @@ def open_suite(
             f"the suite has no data set {unknown[0]!r}; expected some of"
             f" {', '.join(entries)}.{did_you_mean(unknown[0], entries)}"
         )
-    world = ground_truth_or_none(suite)
+    world = open_ground_truth(suite)
     if world and MRAG_BENCH in chosen:
         generate_mrag_bench(DRAWN_SUITE[str(suite)], project_path(entries[MRAG_BENCH]["rows"]))
     found = load_collection({name: entry for name, entry in entries.items() if name in chosen})
@@ -107,27 +107,25 @@ def open_suite(
     return {name: captions_only(each) if name in in_words else each for name, each in found.items()}
 
 
-def open_ground_truth(suite: str) -> GroundTruth:
-    """Return what is known of a synthetic edition, which is generated if it is missing."""
-    folder = generate_suite(DRAWN_SUITE[suite], project_path(f"data/{suite}"))
-    known = facts.suite_species(facts.EDITIONS[DRAWN_SUITE[suite]])
+def open_ground_truth(suite: str | Mapping[str, Entry]) -> GroundTruth | None:
+    """Return what is known of a synthetic edition, which is generated if it is missing; None for a
+    mapping of real data sets.
+    """
+    if not isinstance(suite, str):
+        return None
+    edition, guide = DRAWN_SUITE[suite], project_path(_guide_of(suite))
+    folder = generate_suite(edition, project_path(f"data/{suite}"))
+    known = facts.suite_species(facts.EDITIONS[edition])
     by_name = {life.subject: life.species for life in known}
-    shown = webqa.photograph_facts(project_path(_sibling(suite, "")), by_name)
+    shown = webqa.photograph_facts(guide, by_name)
     for name in DRAWN_HERE:
         shown |= facts.read_ground_truth(_ground_truth_file(folder, name))
     return GroundTruth(facts.FieldGuideGrammar(facts.names_to_species(known)), by_name, shown)
 
 
-def ground_truth_or_none(suite: str | Mapping[str, Entry]) -> GroundTruth | None:
-    """Return what is known of a synthetic edition; None for a mapping of real data sets."""
-    return open_ground_truth(suite) if isinstance(suite, str) else None
-
-
-def _sibling(suite: str, benchmark: str) -> str:
-    """The folder of the same edition of another benchmark, "-mrag-bench" or, for the Field Guide
-    itself, "".
-    """
-    return f"data/{suite.replace('-mrag-suite', benchmark)}"
+def _guide_of(suite: str) -> str:
+    """The folder of the same edition of the Field Guide."""
+    return f"data/{suite.replace('-mrag-suite', '')}"
 
 
 def _entries(suite: str, in_words: Sequence[str]) -> dict[str, Entry]:
@@ -137,16 +135,16 @@ def _entries(suite: str, in_words: Sequence[str]) -> dict[str, Entry]:
             f"mrag_suite is {suite!r}; expected {' or '.join(map(repr, DRAWN_SUITE))}, which are"
             f" generated, or a mapping of data sets.{did_you_mean(suite, DRAWN_SUITE)}"
         )
-    guide, mrag = _sibling(suite, ""), _sibling(suite, "-mrag-bench")
-    folders = {name: f"data/{suite}/{name.lower()}" for name in DRAWN_HERE}
+    guide, mrag = _guide_of(suite), f"data/{suite.replace('-mrag-suite', '-mrag-bench')}"
+    charts, web = (f"data/{suite}/{name.lower()}" for name in (CHARTS, WEBQA))
     chart_words = pages.CHART_WORDS if CHARTS in in_words else pages.CHART_TEXTS
     entries: dict[str, Entry] = {
         MRAG_BENCH: {"layout": "mrag-bench", "rows": mrag, "corpus": mrag},
         CHARTS: {
             "layout": "charts",
-            "rows": f"{folders[CHARTS]}/{pages.ROWS}",
-            "texts": f"{folders[CHARTS]}/{pages.SENTENCES}",
-            "chart_texts": f"{folders[CHARTS]}/{chart_words}",
+            "rows": f"{charts}/{pages.ROWS}",
+            "texts": f"{charts}/{pages.SENTENCES}",
+            "chart_texts": f"{charts}/{chart_words}",
         },
         VISUAL_RAG: {
             "layout": "visual-rag",
@@ -155,12 +153,12 @@ def _entries(suite: str, in_words: Sequence[str]) -> dict[str, Entry]:
         },
         WEBQA: {
             "layout": "webqa",
-            "annotations": f"{folders[WEBQA]}/{webqa.ANNOTATIONS}",
+            "annotations": f"{web}/{webqa.ANNOTATIONS}",
             "images": f"{guide}/webqa/imgs.tsv",
         },
     }
     for name in pages.PAGE_SETS:
+        rows = f"data/{suite}/{name.lower()}"
         words = pages.WORDS if name in in_words else pages.SIDECAR
-        rows = folders[name]
         entries[name] = {"layout": "pages", "rows": rows, "ocr": f"{rows}/{words}"}
     return {name: {**entries[name], "domain": domain_of(name)} for name in DATASETS}

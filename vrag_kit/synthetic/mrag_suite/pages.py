@@ -13,10 +13,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from PIL import Image
 
@@ -71,62 +70,62 @@ _OBSERVERS = {MAIN: (48, 90), SECOND: (18, 40), "other": (1, 9)}
 """Range of the number of observers who named a color of a part."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One page or chart before it is drawn."""
+class Page(NamedTuple):
+    """One page or chart."""
 
     page_id: str
-    text: str  # all words on it
-    facts: tuple[Fact, ...]  # that it tells
-    draw: Callable[[], Image.Image]
+    text: str
+    """All words on it."""
+    facts: tuple[Fact, ...]
+    """Those that it tells."""
+    picture: Image.Image
     format: str = "JPEG"
 
     def image(self) -> dict[str, bytes | None]:
-        """Draw it, as a cell of a column of images."""
+        """Return the picture as a cell of a column of images."""
         file = io.BytesIO()
         quality = {"quality": 82, "subsampling": 0} if self.format == "JPEG" else {}
-        self.draw().save(file, self.format, **quality)
+        self.picture.save(file, self.format, **quality)
         return image_cell(file.getvalue())
 
 
-@dataclass(frozen=True, slots=True)
-class PageQuestion:
+class PageQuestion(NamedTuple):
     """One question and the pages that answer it."""
 
-    query_id: str
     text: str
-    pages: tuple[str, ...]
-    answers: tuple[str, ...]  # with options, the letter
-    options: tuple[str, ...] = ()
+    answers: tuple[str, ...]
+    """With options, the letter."""
+    pages: list[Page]
+    options: list[str] | None = None
 
 
 Asked = tuple[PartFacts, str]
 """What a question is about, and its kind: `COLOR` or `COLORS_OF_TWO`."""
-PageSet = tuple[list[Page], list[PageQuestion]]
-"""A data set: its pages and its questions."""
+PageSet = tuple[str, list[Page], list[PageQuestion]]
+"""A data set: the name in its ids of questions, its pages and its questions."""
 
 
-def write_pages(pages: Sequence[Page], questions: Sequence[PageQuestion], folder: Path) -> Shown:
-    """Draw and write a data set; returns what its pages show."""
+def write_pages(name: str, pages: Sequence[Page], asked: Sequence[PageQuestion], to: Path) -> Shown:
+    """Write a data set to a folder; returns what its pages show."""
     rows: dict[str, list[Json]] = {"corpus": [], "queries": [], "qrels": []}
     for page in pages:
         rows["corpus"].append({"corpus-id": page.page_id, "image": page.image()})
-    for question in questions:
-        about = {"query-id": question.query_id}
+    for number, question in enumerate(asked):
+        about = {"query-id": f"{name}-query-{number:03d}"}
         answer, *others = question.answers
         row = {
             **about,
             "query": question.text,
             "answer": json.dumps(question.answers) if others else answer,
-            "options": list(question.options) or None,
+            "options": question.options,
             "is_numerical": 0,
         }
         rows["queries"].append(row)
-        rows["qrels"] += [{**about, "corpus-id": each, "score": 1} for each in question.pages]
+        rows["qrels"] += [{**about, "corpus-id": x.page_id, "score": 1} for x in question.pages]
     for config, columns in _COLUMNS.items():
-        write_file(folder / config / _SHARD, parquet_bytes(columns, rows[config]))
+        write_file(to / config / _SHARD, parquet_bytes(columns, rows[config]))
     texts = {page.page_id: page.text for page in pages}
-    write_page_texts(texts, folder / WORDS, folder / SIDECAR)
+    write_page_texts(texts, to / WORDS, to / SIDECAR)
     return {encode_id(page.page_id): page.facts for page in pages}
 
 
@@ -181,8 +180,8 @@ def mixed_questions(
     return [*two, *one], asked
 
 
-def plan_documents(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
-    """Plan scanned pages of an encyclopedia, one article each, which describes one hidden part;
+def draw_documents(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
+    """Draw scanned pages of an encyclopedia, one article each, which describes one hidden part;
     answers are lists. Each page is asked for the main color, then those of parts with two colors
     for both.
     """
@@ -191,44 +190,45 @@ def plan_documents(lives: Sequence[SpeciesFacts], count: int, seed: str) -> Page
     parts = list(reversed(chosen.values()))
     asked = [(part, COLOR) for part in parts]
     asked += [(part, COLORS_OF_TWO) for part in parts if not part.is_plain]
-    needed = [[pages[part.life]] for part, _ in asked]
-    return list(pages.values()), _questions("page", asked[:count], needed)
+    questions = [_question(part, kind, [pages[part.life]]) for part, kind in asked[:count]]
+    return "page", list(pages.values()), questions
 
 
-def plan_figures(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
-    """Plan figures of a species, at rest and with a hidden part visible, with a legend; the answer
+def draw_figures(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
+    """Draw figures of a species, at rest and with a hidden part visible, with a legend; the answer
     is the letter of one of four options.
     """
     parts = species_parts(lives, seed)
     pages = [_figure(part, number) for number, part in enumerate(parts, start=1)]
-    needed = [[page] for page in pages]
-    asked = _questions("figure", [(part, COLOR) for part in parts[:count]], needed)
     questions: list[PageQuestion] = []
-    for number, question in enumerate(asked):
+    for number, part in enumerate(parts[:count]):
         rng = stream(seed, "question", number)
-        main = parts[number].look.color
+        main = part.look.color
         others = [color for color in COLORS if color != main]
         options = [main, *rng.choice(others, 3, replace=False)]
         order = rng.permutation(len(options)).tolist()
-        lettered = tuple(f"{'ABCD'[place]}) {options[i]}" for place, i in enumerate(order))
+        lettered = [f"{'ABCD'[place]}) {options[i]}" for place, i in enumerate(order)]
+        question = _question(part, COLOR, [pages[number]])
         answers = ("ABCD"[order.index(0)],)
-        questions.append(replace(question, answers=answers, options=lettered))
-    return pages, questions
+        questions.append(question._replace(answers=answers, options=lettered))
+    return "figure", pages, questions
 
 
-def plan_slides(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
-    """Plan decks of two slides, one deck a hidden part. One question in three needs both slides:
+def draw_slides(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
+    """Draw decks of two slides, one deck a hidden part. One question in three needs both slides:
     the first describes the main color, the second the other one.
     """
     parts, asked = mixed_questions(lives, count, seed, period=3)
     both = {part for part, kind in asked if kind == COLORS_OF_TWO}
     decks = {part: _deck(part, needs_both=part in both) for part in parts}
-    needed = [decks[part] if part in both else decks[part][:1] for part, _ in asked]
-    return list(chain.from_iterable(decks.values())), _questions("slide", asked, needed)
+    questions = []
+    for part, kind in asked:
+        questions.append(_question(part, kind, decks[part] if part in both else decks[part][:1]))
+    return "slide", list(chain.from_iterable(decks.values())), questions
 
 
-def plan_plots(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
-    """Plan bar charts of the colors that observers named for a part; one question in four asks for
+def draw_plots(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
+    """Draw bar charts of the colors that observers named for a part; one question in four asks for
     both colors.
     """
     parts, asked = mixed_questions(lives, count, seed, period=4)
@@ -236,20 +236,26 @@ def plan_plots(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
     for part in parts:
         page_id = f"plot-{part.life.subject} {part.part.name}".replace(" ", "-").lower()
         pages[part] = colors_chart(page_id, part, part.name)
-    return list(pages.values()), _questions("plot", asked, [[pages[part]] for part, _ in asked])
+    questions = [_question(part, kind, [pages[part]]) for part, kind in asked]
+    return "plot", list(pages.values()), questions
+
+
+def _question(about: PartFacts, kind: str, pages: list[Page]) -> PageQuestion:
+    question = about.question(kind)
+    return PageQuestion(question.text, question.answers, pages)
 
 
 PAGE_SETS: dict[str, Callable[[Sequence[SpeciesFacts], int, str], PageSet]] = {
-    "VisRAG-ArXiv": plan_figures,
-    "VisRAG-Plot": plan_plots,
-    "VisRAG-Slide": plan_slides,
-    "VisRAG-Doc": plan_documents,
+    "VisRAG-ArXiv": draw_figures,
+    "VisRAG-Plot": draw_plots,
+    "VisRAG-Slide": draw_slides,
+    "VisRAG-Doc": draw_documents,
 }
-"""The paper's name → what plans it from species, number of questions and seed."""
+"""The paper's name → what draws it from species, number of questions and seed."""
 
 
 def colors_chart(page_id: str, about: PartFacts, name: str, what: str = LOOK) -> Page:
-    """Plan a chart of how many observers named which color for a part: the most its main one, then
+    """Draw a chart of how many observers named which color for a part: the most its main one, then
     the second one of a patterned part; with `what` SECOND, of the pattern alone. The same `name`
     gives the same counts.
     """
@@ -267,36 +273,19 @@ def colors_chart(page_id: str, about: PartFacts, name: str, what: str = LOOK) ->
     title = f"{about.life.species.common_name} ({about.life.subject})"
     axis = "Observers who named the color"
     text = "\n".join([title, note, axis, *(f"{color} {count}" for color, count in bars)])
-    draw = partial(page_renderer.bar_chart, title, note, axis, bars)
-    return Page(page_id, text, facts, draw, "PNG")
-
-
-def _questions(
-    name: str, asked: Sequence[Asked], needed: Sequence[Sequence[Page]]
-) -> list[PageQuestion]:
-    """The questions, each with the pages that answer it."""
-    found = []
-    for number, (part, kind) in enumerate(asked):
-        question = part.question(kind)
-        page_ids = tuple(page.page_id for page in needed[number])
-        query_id = f"{name}-query-{number:03d}"
-        found.append(PageQuestion(query_id, question.text, page_ids, question.answers))
-    return found
+    picture = page_renderer.bar_chart(title, note, axis, bars)
+    return Page(page_id, text, facts, picture, "PNG")
 
 
 def _article(about: PartFacts, number: int) -> Page:
-    life = about.life
+    life, sections = about.life, about.sections()
     title = life.article.title
-    sections = about.sections()
-
-    def draw() -> Image.Image:
-        picture = page_renderer.draw_portrait(life.species, life.name, 120)
-        page = page_renderer.encyclopedia_page(title, sections, picture, number)
-        return page_renderer.add_scan_effects(page, life.name)
-
-    lines = [title, *filter(None, chain.from_iterable(sections))]
+    portrait = page_renderer.draw_portrait(life.species, life.name, 120)
+    page = page_renderer.encyclopedia_page(title, sections, portrait, number)
+    text = "\n".join([title, *filter(None, chain.from_iterable(sections))])
     facts = (*life.article_facts(), *about.facts)
-    return Page(f"encyclopedia-{number:03d}", "\n".join(lines), facts, draw)
+    scan = page_renderer.add_scan_effects(page, life.name)
+    return Page(f"encyclopedia-{number:03d}", text, facts, scan)
 
 
 def _figure(about: PartFacts, number: int) -> Page:
@@ -306,13 +295,10 @@ def _figure(about: PartFacts, number: int) -> Page:
         f"Figure {number}. {species.scientific_name}, the {species.common_name}. (a) At rest: from"
         f" outside it is {species.outside.color}. (b) {described}"
     )
-
-    def draw() -> Image.Image:
-        portrait = page_renderer.draw_portrait(species, about.name, 180)
-        detail = page_renderer.draw_detail(species, about.part, about.name, 180)
-        return page_renderer.figure([portrait, detail], text)
-
-    return Page(f"figure-{number:03d}", text, facts, draw)
+    portrait = page_renderer.draw_portrait(species, about.name, 180)
+    detail = page_renderer.draw_detail(species, about.part, about.name, 180)
+    picture = page_renderer.figure([portrait, detail], text)
+    return Page(f"figure-{number:03d}", text, facts, picture)
 
 
 def _deck(about: PartFacts, *, needs_both: bool) -> list[Page]:
@@ -333,13 +319,10 @@ def _slide(about: PartFacts, number: int, statement: Statement, *lines: str) -> 
     species = about.life.species
     text, facts = statement
     lines = (about.life.subject, *lines, text)
-
-    def draw() -> Image.Image:
-        portrait = page_renderer.draw_portrait(species, f"{about.name}/{number}", 124)
-        return page_renderer.slide(species.common_name, lines, portrait, species.kind)
-
+    portrait = page_renderer.draw_portrait(species, f"{about.name}/{number}", 124)
+    picture = page_renderer.slide(species.common_name, lines, portrait, species.kind)
     page_id = f"{about.life.subject} {about.part.name} {number}.jpg"
-    return Page(page_id, "\n".join([species.common_name, *lines]), facts, draw)
+    return Page(page_id, "\n".join([species.common_name, *lines]), facts, picture)
 
 
 ROWS = "rows"
@@ -356,18 +339,18 @@ _CHARTS = {
 }
 _DATA = "data-00000-of-00001.arrow"
 _CHART, _TEXT = "chart", "text"
-Evidence = tuple[str, str, int]
-"""What is described of the part; in a chart or a text; of the first or second document."""
+Evidence = list[tuple[str, str]]
+"""Of one document: what is described of the part; in a chart or a text."""
 _ONE_COLOR: tuple[tuple[str, list[Evidence]], ...] = (
-    ("Single-Point_Text-only", [(LOOK, _TEXT, 0)]),
-    ("Single-Point_Chart-only", [(LOOK, _CHART, 0)]),
+    ("Single-Point_Text-only", [[(LOOK, _TEXT)]]),
+    ("Single-Point_Chart-only", [[(LOOK, _CHART)]]),
 )
 _BOTH_COLORS: tuple[tuple[str, list[Evidence]], ...] = (
-    ("Intra-Document_Text-only", [(MAIN, _TEXT, 0), (SECOND, _TEXT, 0)]),
-    ("Intra-Document_Text-Chart", [(MAIN, _CHART, 0), (SECOND, _TEXT, 0)]),
-    ("Inter_Document_Chart-only", [(MAIN, _CHART, 0), (SECOND, _CHART, 1)]),
-    ("Inter_Document_Text-only", [(MAIN, _TEXT, 0), (SECOND, _TEXT, 1)]),
-    ("Inter_Document_Text-Chart", [(MAIN, _TEXT, 0), (SECOND, _CHART, 1)]),
+    ("Intra-Document_Text-only", [[(MAIN, _TEXT), (SECOND, _TEXT)]]),
+    ("Intra-Document_Text-Chart", [[(MAIN, _CHART), (SECOND, _TEXT)]]),
+    ("Inter_Document_Chart-only", [[(MAIN, _CHART)], [(SECOND, _CHART)]]),
+    ("Inter_Document_Text-only", [[(MAIN, _TEXT)], [(SECOND, _TEXT)]]),
+    ("Inter_Document_Text-Chart", [[(MAIN, _TEXT)], [(SECOND, _CHART)]]),
 )
 
 
@@ -381,7 +364,7 @@ class _Documents:
         self.charts: dict[str, Page] = {}
         """Those that a question needs."""
 
-    def add(self, about: PartFacts, evidence: Sequence[tuple[str, str]]) -> list[str]:
+    def add(self, about: PartFacts, evidence: Evidence) -> list[str]:
         """Add a document with (what is described of the part, in a chart or a text); returns the
         ids of the evidence. The rest says where the species lives, its family and its season.
         """
@@ -417,16 +400,12 @@ def write_charts(lives: Sequence[SpeciesFacts], count: int, seed: str, folder: P
     which there are five layouts in turn.
     """
     _, asked = mixed_questions(lives, count, seed, period=3)
-    documents = _Documents()
-    rows = []
+    documents, rows = _Documents(), []
     for number, (part, kind) in enumerate(asked):
         turn, rest = divmod(number, 3)
         both = kind == COLORS_OF_TWO
-        name, evidence = _BOTH_COLORS[turn % len(_BOTH_COLORS)] if both else _ONE_COLOR[rest]
-        ids: list[str] = []
-        for document in range(evidence[-1][2] + 1):
-            inside = [(what, where) for what, where, at in evidence if at == document]
-            ids += documents.add(part, inside)
+        name, layout = _BOTH_COLORS[turn % len(_BOTH_COLORS)] if both else _ONE_COLOR[rest]
+        ids = [*chain.from_iterable(documents.add(part, evidence) for evidence in layout)]
         row = {
             "id": f"{name}_{number:05d}",
             **_chart_question(part, kind, ids),

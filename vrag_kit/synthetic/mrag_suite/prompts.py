@@ -39,8 +39,11 @@ from vrag_kit.papers.mrag_suite.hybrid import SuiteEvidence
 from vrag_kit.papers.mrag_suite.modes import ask_suite
 from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
 from vrag_kit.retrieval.hybrid import bm25_run
-from vrag_kit.synthetic.mrag_suite import ground_truth
-from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth
+from vrag_kit.synthetic.mrag_suite.ground_truth import (
+    GroundTruth,
+    OracleClaimChecker,
+    VisualClaimChecker,
+)
 from vrag_kit.synthetic.mrag_suite.opening import MRAG_BENCH, VISUAL_RAG
 from vrag_kit.types import Benchmark, Context, JsonView, Query, QueryId, Status, ordered
 from vrag_kit.workspace import Workspace
@@ -78,11 +81,14 @@ def load_prompts_by_dataset(prompt: str, suite: Mapping[str, Benchmark]) -> dict
     """Return `load_prompts` for each data set, in its domain, with options if it has them."""
     found = {}
     for name, benchmark in suite.items():
-        queries = list(benchmark.queries.values())
-        domain = str(queries[0].metadata["domain"]) if queries else ""
-        options = any(query.choices for query in queries)
-        found[name] = load_prompts(prompt, domain=domain, options=options)
+        options = any(query.choices for query in benchmark.queries.values())
+        found[name] = load_prompts(prompt, domain=_domain(benchmark), options=options)
     return found
+
+
+def _domain(benchmark: Benchmark) -> str:
+    """The domain of a data set's questions; "" without any."""
+    return next((str(query.metadata["domain"]) for query in benchmark.queries.values()), "")
 
 
 def load_prompt_sweep(
@@ -96,12 +102,12 @@ def load_prompt_sweep(
     These answerers read no other form, and were trained on none of the parts. Raises `VragError` as
     `suite_prompts` does.
     """
-    found = {prompt: load_prompts_by_dataset(prompt, suite) for prompt in prompts}
     if layout != FIELD_GUIDE:
-        return found
-    for prompt, (name, benchmark) in product(prompts, suite.items()):
-        query = next(iter(benchmark.queries.values()))
-        found[prompt][name] = _with_parts(prompt, str(query.metadata["domain"]))
+        return {prompt: load_prompts_by_dataset(prompt, suite) for prompt in prompts}
+    domains = {name: _domain(benchmark) for name, benchmark in suite.items()}
+    found: dict[str, dict[str, PromptSet]] = {prompt: {} for prompt in prompts}
+    for prompt, name in product(prompts, domains):
+        found[prompt][name] = _with_parts(prompt, domains[name])
     return found
 
 
@@ -137,12 +143,12 @@ def ask_closed_book(
     """Ask models without evidence; returns the answers to all data sets (`ask_suite`), with the
     column confidence, in [0, 1], NaN for none.
 
-    Models state their confidence in the form of `closed_book_prompts`. With the `prompt`
+    Models state their confidence in the form of `CLOSED_BOOK`. With the `prompt`
     "field-guide" the shipped answerers are asked in Visual-RAG's words: they cannot state it, and
     it is the probability of the whole reply (`PROBABILITY`).
     """
     by_guide = prompt == FIELD_GUIDE
-    prompts = dict.fromkeys(suite, PROMPTS if by_guide else paper.closed_book_prompts())
+    prompts = dict.fromkeys(suite, PROMPTS if by_guide else paper.CLOSED_BOOK)
     contexts = {name: zero_shot(benchmark) for name, benchmark in suite.items()}
     answers = ask_suite(models, suite, contexts, prompts, at, **how)
     if not by_guide:
@@ -170,56 +176,43 @@ def open_judges(
     return judges
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextOnlyEvaluation:
-    """Evaluates models that read no print: pages, charts and captions are shown as passages, images
-    only where they show no print.
+def ask_as_text(
+    datasets: Mapping[str, Benchmark],
+    models: Sequence[Entry],
+    at: Workspace,
+    *,
+    k: int,
+    questions: int | None,
+    seed: int = 0,
+    decoding: JsonView,
+) -> dict[str, tuple[Benchmark, pd.DataFrame]]:
+    """Ask models that read no print: pages, charts and captions are shown as passages, images only
+    where they show no print. Returns (sampled questions, their judged answers) by row.
+
+    At most `questions` that have a gold document are sampled of each data set (None: all); a larger
+    sample begins with a smaller one. The settings are top_k (k passages found by words) and those
+    that gCUE needs (one gold passage and k − 1 others). Answers are judged by the data set's own
+    metric (`dataset_metric`), else by rule. A data set with images has two rows, its own with them,
+    and "…, captions and snippets"; one without is called "…, text only". No question is shown what
+    the data set leaves out for it (`Benchmark.left_out`).
+
+    Raises `VragError` for a document without text.
     """
-
-    k: int = 3
-    """Number of passages: found by words (`bm25_run`), or one gold passage and k − 1 others."""
-    questions: int | None = None
-    """Maximum number of questions of each data set; None: all that have a gold document."""
-    seed: int = 0
-    """Seed of the sample of questions and of what is drawn."""
-
-    def ask(
-        self,
-        datasets: Mapping[str, Benchmark],
-        models: Sequence[Entry],
-        at: Workspace,
-        *,
-        decoding: JsonView | None = None,
-    ) -> dict[str, tuple[Benchmark, pd.DataFrame]]:
-        """Return (sampled questions, their judged answers) by row: in the settings top_k (found by
-        the documents' words) and those that gCUE needs, judged by the data set's own metric
-        (`dataset_metric`), else by rule. A data set with images has two rows, its own with them,
-        and "…, captions and snippets"; one without is called "…, text only". No question is shown
-        what the data set leaves out for it (`Benchmark.left_out`).
-
-        Raises `VragError` for a document without text.
-        """
-        found = {}
-        for name, benchmark in datasets.items():
-            few = benchmark.subset(self.sample(benchmark))
-            judge = load_judge(dataset_metric(name, few) or "rule")
-            rows = {f"{name}, text only": few}
-            if any(document.image for document in few.corpus.values()):
-                rows = {name: few, f"{name}, captions and snippets": captions_only(few)}
-            for row, shown in rows.items():
-                run = bm25_run(captions_only(shown), self.k)
-                contexts = gcue_contexts(shown, run, k=self.k, seed=self.seed)
-                prompts = prompts_for(shown)
-                answers = ask_models(
-                    models, shown, contexts, at, prompts=prompts, decoding=decoding
-                )
-                found[row] = (shown, judge_answers(judge, shown, answers))
-        return found
-
-    def sample(self, benchmark: Benchmark) -> list[str]:
-        """Return the ids of the sampled questions; a larger sample begins with a smaller one."""
-        there = [name for name in benchmark.queries if benchmark.relevant(name)]
-        return ordered(there, self.seed, "in words")[: self.questions]
+    found = {}
+    for name, benchmark in datasets.items():
+        labelled = [query_id for query_id in benchmark.queries if benchmark.relevant(query_id)]
+        few = benchmark.subset(ordered(labelled, seed, "in words")[:questions])
+        judge = load_judge(dataset_metric(name, few) or "rule")
+        rows = {f"{name}, text only": few}
+        if any(document.image for document in few.corpus.values()):
+            rows = {name: few, f"{name}, captions and snippets": captions_only(few)}
+        for row, shown in rows.items():
+            run = bm25_run(captions_only(shown), k)
+            contexts = gcue_contexts(shown, run, k=k, seed=seed)
+            prompts = prompts_for(shown)
+            answers = ask_models(models, shown, contexts, at, prompts=prompts, decoding=decoding)
+            found[row] = (shown, judge_answers(judge, shown, answers))
+    return found
 
 
 _REPLY_TOKENS = 16  # of the model that is asked about images
@@ -240,51 +233,48 @@ class LongQuestions:
     world: GroundTruth | None = None
     """Reads the replies to parts; None for models that write a long answer at once."""
 
-    def ask(
-        self,
-        models: Sequence[Entry],
-        at: Workspace,
-        *,
-        decoding: JsonView | None = None,
-    ) -> pd.DataFrame:
-        """Return the long answers; those that are joined have the column parts, the answer ids of
-        the replies (tuple). Raises as `ask_models` does.
 
-        An answer joins the sentences of its replies; if none has one, the distinct replies. It
-        fails as its first failed part does; it is truncated if a part was, and empty if nothing was
-        said.
-        """
-        what = (models, self.questions, self.contexts, at)
-        answers = ask_models(*what, prompts=self.prompts, decoding=decoding)
-        if self.world is None:
-            return answers
-        keys = [*(answers[name] for name in _CONTEXT), answers["query_id"].map(_whole)]
-        parts = answers.groupby(keys, sort=False, dropna=False)
-        rows = [self._joined(self.world, part.to_dict("records")) for _, part in parts]
-        return pd.DataFrame(rows, columns=[*answers.columns, "parts"]).astype({"m": "Int64"})
+def ask_long(
+    asked: LongQuestions, models: Sequence[Entry], at: Workspace, *, decoding: JsonView
+) -> pd.DataFrame:
+    """Return the long answers; those that are joined have the column parts, the answer ids of the
+    replies (tuple). Raises as `ask_models` does.
 
-    def _joined(
-        self, world: GroundTruth, rows: Sequence[Mapping[Hashable, Any]]
-    ) -> Mapping[Hashable, object]:
-        """The row of the long answer to which replies are joined."""
-        ids = tuple(str(row["answer_id"]) for row in rows)
-        named = hashlib.sha256("\n".join(ids).encode()).hexdigest()
-        row = {**rows[0], "query_id": _whole(rows[0]["query_id"]), "answer_id": named, "parts": ids}
-        states = [(Status(each["status"]), each["detail"]) for each in rows]
-        for status, detail in states:
-            if not status.is_answer:
-                return {**row, "status": status.value, "detail": detail, "answer": None}
-        replies = [str(each["answer"]) for each in rows]
-        sentences: list[str] = []
-        for each, reply in zip(rows, replies, strict=True):
-            question = self.questions.queries[each["query_id"]].text
-            sentences += world.language.claims(question, reply)
-        words = " ".join(sentences) or " ".join(dict.fromkeys(replies)).strip()
-        truncated = [state for state in states if state[0] is Status.TRUNCATED]
-        status, detail = next(iter(truncated), (Status.OK, ""))
-        if status is Status.OK and not words:
-            status, detail = Status.EMPTY, "nothing was said about any part"
-        return {**row, "status": status.value, "detail": detail, "answer": words}
+    An answer joins the sentences of its replies; if none has one, the distinct replies. It fails as
+    its first failed part does; it is truncated if a part was, and empty if nothing was said.
+    """
+    what = (models, asked.questions, asked.contexts, at)
+    answers = ask_models(*what, prompts=asked.prompts, decoding=decoding)
+    if asked.world is None:
+        return answers
+    keys = [*(answers[name] for name in _CONTEXT), answers["query_id"].map(_whole)]
+    rows = []
+    for _, part in answers.groupby(keys, sort=False, dropna=False):
+        rows.append(_joined(asked.world, asked.questions, part.to_dict("records")))
+    return pd.DataFrame(rows, columns=[*answers.columns, "parts"]).astype({"m": "Int64"})
+
+
+def _joined(
+    world: GroundTruth, questions: Benchmark, rows: Sequence[Mapping[Hashable, Any]]
+) -> Mapping[Hashable, object]:
+    """The row of the long answer to which replies are joined."""
+    ids = tuple(str(row["answer_id"]) for row in rows)
+    whole = {**rows[0], "query_id": _whole(rows[0]["query_id"]), "parts": ids}
+    whole["answer_id"] = hashlib.sha256("\n".join(ids).encode()).hexdigest()
+    for row in rows:
+        if not Status(row["status"]).is_answer:
+            return {**whole, "status": row["status"], "detail": row["detail"], "answer": None}
+    sentences: list[str] = []
+    for row in rows:
+        question = questions.queries[row["query_id"]].text
+        sentences += world.language.claims(question, str(row["answer"]))
+    replies = dict.fromkeys(str(row["answer"]) for row in rows)
+    words = " ".join(sentences) or " ".join(replies).strip()
+    truncated = [row["detail"] for row in rows if row["status"] == Status.TRUNCATED]
+    status, detail = (Status.TRUNCATED, truncated[0]) if truncated else (Status.OK, "")
+    if not truncated and not words:
+        status, detail = Status.EMPTY, "nothing was said about any part"
+    return {**whole, "status": status.value, "detail": detail, "answer": words}
 
 
 def _whole(part_id: QueryId) -> QueryId:
@@ -300,14 +290,13 @@ def questions_in_parts(
     conversation; and each context once per part.
     """
     queries: dict[QueryId, Query] = {}
+    parts: dict[QueryId, list[QueryId]] = {}
     for query in benchmark.queries.values():
         bare = replace(query, answers=(), choices=(), conversation_id=None, turn=0)
         for number, text in enumerate(world.sub_questions(query), start=1):
             part_id = f"{query.query_id}~{number}"
             queries[part_id] = replace(bare, query_id=part_id, text=text)
-    parts: dict[QueryId, list[QueryId]] = {}
-    for part_id in queries:
-        parts.setdefault(_whole(part_id), []).append(part_id)
+            parts.setdefault(query.query_id, []).append(part_id)
 
     def of_parts(by_query: Mapping[QueryId, _T]) -> dict[QueryId, _T]:
         return {part: by_query[_whole(part)] for part in queries if _whole(part) in by_query}
@@ -338,14 +327,13 @@ def long_questions(
     """
     if prompt == FIELD_GUIDE and world is None:
         raise VragError(
-            f"prompt {FIELD_GUIDE!r}: the shipped answerers are asked in parts, which are known of"
-            " drawn editions alone. Take one of the paper's prompts."
+            f"prompt is {FIELD_GUIDE!r}, whose parts are known of synthetic editions only; expected"
+            " one of the paper's prompts."
         )
     found = {}
     for name, whole in suite.items():
         few, contexts = modes.sample(whole), modes.modes(whole)
-        domain = str(next(iter(few.queries.values())).metadata["domain"])
-        prompts = load_prompts(prompt, domain=domain, answer="long")
+        prompts = load_prompts(prompt, domain=_domain(few), answer="long")
         if prompt == FIELD_GUIDE and world is not None:
             few = world.with_reference_answers(few)
             found[name] = questions_in_parts(world, few, contexts, prompts)
@@ -366,28 +354,10 @@ class SentenceGrammar:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimPipeline:
-    """Extracts claims from answers, checks them, and has their true labels."""
-
-    extractor: claims.ClaimExtractor
-    checker: claims.ClaimChecker
-    truth: claims.ClaimChecker | None
-    """None for real data, where people's labels are the truth."""
-
-    def check(self, suite: Mapping[str, Benchmark], answers: pd.DataFrame) -> pd.DataFrame:
-        """Return the answers of all data sets (column dataset) with the columns of `check_answers`
-        and true_sheet, the same sheet with the true labels; None where these are unknown.
-        """
-        parts = []
-        for name, table in answers.groupby("dataset", sort=False):
-            benchmark, true = suite[str(name)], None
-            part = claims.check_answers(benchmark, table, self.extractor, self.checker)
-            if self.truth is not None:
-                true = claims.check_answers(benchmark, table, self.extractor, self.truth)["sheet"]
-            part["true_sheet"] = pd.Series(true, index=part.index, dtype=object)
-            parts.append(part)
-        return pd.concat(parts, ignore_index=True)
+Readers = tuple[claims.ClaimExtractor, claims.ClaimChecker, claims.ClaimChecker | None]
+"""Extracts claims from answers; checks them; has their true labels, or None for real data, where
+people's labels are the truth.
+"""
 
 
 def open_claim_pipeline(
@@ -397,7 +367,7 @@ def open_claim_pipeline(
     at: Workspace,
     *,
     answerers: Sequence[Entry] = (),
-) -> ClaimPipeline:
+) -> Readers:
     """Open the extractor and the checker that parameters name; replies are stored.
 
     With the extractor "rule" the grammar of the synthetic edition extracts claims and reads texts,
@@ -415,52 +385,53 @@ def open_claim_pipeline(
     claim_checker: claims.ClaimChecker = claims.RuleChecker(grammar)
     if by_rule and checker != RULE and world is not None:
         claims.forbid_self_check(checker, answerers)
-        decoding = {"max_new_tokens": _REPLY_TOKENS}
-        generator = load_generator(checker, decoding=decoding, at=at)
-        looks = ground_truth.VisualClaimChecker
-        images = looks(world, generator, at)
-        claim_checker = claims.RuleChecker(grammar, images)
+        generator = load_generator(checker, decoding={"max_new_tokens": _REPLY_TOKENS}, at=at)
+        claim_checker = claims.RuleChecker(grammar, VisualClaimChecker(world, generator, at))
     elif checker != RULE:
         claim_checker = claims.load_checker(checker, at, answerers=answerers)
-    truth = None if world is None else ground_truth.OracleClaimChecker(world)
-    return ClaimPipeline(claim_extractor, claim_checker, truth)
+    return claim_extractor, claim_checker, OracleClaimChecker(world) if world else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OracleClaims:
-    """Extracts the claims of answers by the grammar, and checks them by ground truth."""
+def check_claims(
+    suite: Mapping[str, Benchmark], answers: pd.DataFrame, readers: Readers
+) -> pd.DataFrame:
+    """Return the answers of all data sets (column dataset) with the columns of `check_answers` and
+    true_sheet, the same sheet with the true labels; None where these are unknown.
+    """
+    extractor, checker, truth = readers
+    parts = []
+    for name, table in answers.groupby("dataset", sort=False):
+        benchmark, true = suite[str(name)], None
+        part = claims.check_answers(benchmark, table, extractor, checker)
+        if truth is not None:
+            true = claims.check_answers(benchmark, table, extractor, truth)["sheet"]
+        part["true_sheet"] = pd.Series(true, index=part.index, dtype=object)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
 
-    world: GroundTruth
-    model: Entry
-    """Asked for long answers: the model that gave the short ones."""
-    at: Workspace
-    decoding: JsonView
 
-    def extract(self, row: JudgedBenchmark) -> JudgedBenchmark:
-        """Return the row with the checked claims of its answers.
+def check_by_truth(
+    row: JudgedBenchmark, world: GroundTruth, model: Entry, at: Workspace, decoding: JsonView
+) -> JudgedBenchmark:
+    """Return the row with the claims of its answers, extracted by the grammar and checked by ground
+    truth.
 
-        Where questions have several parts (`GroundTruth.sub_questions`), these are asked one by one
-        over the documents that the answer was shown, and joined; the reference is then the true
-        value of all parts. A short answer makes one claim. Other questions' answers are taken as
-        they are. Raises `VragError` where an answer makes a claim and was shown an image that is
-        not of the edition.
-        """
-        benchmark, answers = row.benchmark, row.arm
-        made_of, queries = "questions", benchmark.queries.values()
-        if any(len(self.world.sub_questions(query)) > 1 for query in queries):
-            benchmark = self.world.with_reference_answers(benchmark)
-            answers, made_of = self._long_answers(row), "long answers"
-        extractor = claims.RuleExtractor(self.world.language)
-        truth = ground_truth.OracleClaimChecker(self.world)
-        checked = claims.check_answers(benchmark, answers, extractor, truth)
-        return replace(row, checked=checked, claims_of=made_of)
-
-    def _long_answers(self, row: JudgedBenchmark) -> pd.DataFrame:
-        columns = row.arm[["query_id", "setting", "k", "doc_ids"]].itertuples(index=False)
+    Where questions have several parts (`GroundTruth.sub_questions`), these are asked one by one
+    over the documents that the answer was shown, and joined; the reference is then the true value
+    of all parts. They are asked of `model`, that gave the short answers. A short answer makes one
+    claim. Other questions' answers are taken as they are. Raises `VragError` where an answer makes
+    a claim and was shown an image that is not of the edition.
+    """
+    benchmark, answers, made_of = row.benchmark, row.arm, "questions"
+    if any(len(world.sub_questions(query)) > 1 for query in benchmark.queries.values()):
+        columns = answers[["query_id", "setting", "k", "doc_ids"]].itertuples(index=False)
         contexts = [
             Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(doc_ids))
             for query_id, setting, k, doc_ids in columns
         ]
-        prompts = prompts_for(row.benchmark)
-        asked = questions_in_parts(self.world, row.benchmark, contexts, prompts)
-        return asked.ask([self.model], self.at, decoding=self.decoding)
+        asked = questions_in_parts(world, benchmark, contexts, prompts_for(benchmark))
+        answers = ask_long(asked, [model], at, decoding=decoding)
+        benchmark, made_of = world.with_reference_answers(benchmark), "long answers"
+    extractor = claims.RuleExtractor(world.language)
+    checked = claims.check_answers(benchmark, answers, extractor, OracleClaimChecker(world))
+    return replace(row, checked=checked, claims_of=made_of)
