@@ -34,7 +34,8 @@ def papers() -> Benchmark:
 def differences(*rows: tuple[str, str, float, float, float]) -> pd.DataFrame:
     """(model, setting, value, ci_low, ci_high) in points, overall."""
     columns = ["model", "setting", "value", "ci_low", "ci_high"]
-    return pd.DataFrame(rows, columns=columns).assign(scenario="overall", baseline="no_rag", n=60)
+    same = {"metric": "accuracy", "scenario": "overall", "baseline": "no_rag", "n": 60}
+    return pd.DataFrame(rows, columns=columns).assign(**same)
 
 
 def verdicts(folder: Path, notebook: str) -> dict[tuple[str, str], str]:
@@ -99,6 +100,7 @@ def test_the_correlation_with_retrieval_is_compared_with_the_papers(
     tables = published("mrag_bench", 6), published("mrag_bench", 7)
     found = paper.retrieval.retrieval_accuracy_correlations(*tables)
     named = found.assign(value=found["pearson"], setting=found["metric"], baseline="")
+    named["metric"] = "correlation of accuracy with " + named["metric"]
     check_statements("33", named, papers, Workspace(figures_dir=tmp_path))
     assert list(verdicts(tmp_path, "33").values()) == ["undecided", "compatible"]
     claims = load_results(tmp_path)

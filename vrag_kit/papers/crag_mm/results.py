@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis import paired_differences, to_percent
 from vrag_kit.analysis.comparisons import cluster_difference, holm_by_family
@@ -17,17 +18,13 @@ from vrag_kit.benchmarks.datasets.crag_mm import NAMES
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
+from vrag_kit.papers import statements
 from vrag_kit.papers.crag_mm.audit import CONVERSATIONS
 from vrag_kit.papers.crag_mm.conversations import conversation_means, conversation_values
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.papers.crag_mm.statistics import KINDS, image_type
 from vrag_kit.papers.published import format_spread, published
-from vrag_kit.papers.statements import (
-    DataSource,
-    make_data_source,
-    save_statement_checks,
-    select_differences,
-)
+from vrag_kit.papers.statements import data_columns, select_differences
 from vrag_kit.retrieval.entity_hit_rate import entity_coverage, entity_hit_rate
 from vrag_kit.types import Benchmark, QueryId
 from vrag_kit.workspace import Workspace
@@ -233,8 +230,7 @@ def published_range(table: int) -> pd.DataFrame:
     return wide.reindex(columns=[name for name in SHOWN if name in wide])
 
 
-OF_CONVERSATIONS = ("task_3", NEEDS_HISTORY)
-"""Settings and slices of which statements are about conversations."""
+_OF_CONVERSATIONS = ("task_3", NEEDS_HISTORY)
 _EDITION = "CRAG-MM, public test, told by name and count; release not known"
 _SESSIONS = {
     "crag-mm-single-turn-public-test": 1938,  # 30 % of 6,462
@@ -243,35 +239,29 @@ _SESSIONS = {
 _FEWEST, _MOST = 0.95, 1.01  # of these: pictures may be missing; neither count is printed
 
 
-def data_source(benchmark: Benchmark) -> DataSource:
-    """Returns the data source of statement checks: the paper's public test set, on which all its
-    tables are based, or data without a verdict. The released files' hashes are unknown here. It is
-    identified by its loader's name, which any rows in this layout get, and its approximate number
-    of questions or conversations.
+def data_source(benchmark: Benchmark) -> dict[str, str]:
+    """Returns the columns of statement checks on a benchmark (`data_columns`): the paper's public
+    test set, on which all its tables are based, or data without a verdict. The released files'
+    hashes are unknown here. It is identified by its loader's name, which any rows in this layout
+    get, and its approximate number of questions or conversations.
     """
-    count = len({query.group for query in benchmark.queries.values()})
-    share = count / _SESSIONS.get(benchmark.name, math.inf)
-    return make_data_source(benchmark, _EDITION if _FEWEST <= share <= _MOST else "")
+    share = len(set(benchmark.groups.values())) / _SESSIONS.get(benchmark.name, math.inf)
+    return data_columns(benchmark, _EDITION if _FEWEST <= share <= _MOST else "")
 
 
 def check_statements(
-    notebook: str,
-    differences: pd.DataFrame,
-    single: Benchmark,
-    multi: Benchmark,
-    at: Workspace,
-) -> pd.DataFrame:
+    notebook: str, differences: pd.DataFrame, single: Benchmark, multi: Benchmark, at: Workspace
+) -> Styler:
     """Checks the paper's statements that a notebook's differences can test, one row per statement
-    and model, and saves them as NN_claims.csv below the workspace's `figures_dir`. Columns
-    are `STATEMENT_COLUMNS` of `papers.statements`.
+    and model, by `check_statements` of `papers.statements`.
 
     `notebook` is its number ("52"); `differences` are `truthfulness_gains` or `slice_contrast`:
     model, metric, setting, baseline, value, ci_low, ci_high, n, in points. Statements about
     task_3 or history are about `multi`, the others about `single`; a verdict is given on the
-    paper's own data only (`save_statement_checks`). Raises `VragError` if the folder cannot be
-    written.
+    paper's own data only. Raises `VragError` if the folder cannot be written.
     """
     numbers = select_differences("crag_mm", notebook, differences)
-    sources = {True: data_source(multi), False: data_source(single)}
-    each = [sources[setting in OF_CONVERSATIONS] for setting in numbers["setting"]]
-    return save_statement_checks("crag_mm", notebook, numbers, each, at)
+    on_turns = numbers["setting"].isin(_OF_CONVERSATIONS)
+    parts = [numbers[~on_turns].assign(**data_source(single))]
+    parts.append(numbers[on_turns].assign(**data_source(multi)))
+    return statements.check_statements("crag_mm", notebook, pd.concat(parts), at)
