@@ -208,9 +208,9 @@ def check_statements(paper: str, notebook: str, numbers: pd.DataFrame, at: Works
     checks = pd.DataFrame(rows, columns=STATEMENT_COLUMNS)
     checks["p"] = checks["p"].where(checks["verdict"] == "")
     checks["p_holm"] = holm_by_family(checks, ["stratum"])
-    for place, row in checks[checks["verdict"] == ""].iterrows():
-        statement = statements[row["statement_id"]]
-        checks.loc[place, "verdict"] = statement.verdict(row["value"], row["p_holm"])
+    for place, check in checks[checks["verdict"] == ""].iterrows():
+        statement = statements[check["statement_id"]]
+        checks.loc[place, "verdict"] = statement.verdict(check["value"], check["p_holm"])
     file = project_path(at.figures_dir) / paper / f"{notebook}_claims.csv"
     try:
         write_file(file, checks.to_csv(index=False, float_format="%.6g", lineterminator="\n"))

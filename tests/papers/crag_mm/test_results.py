@@ -103,7 +103,7 @@ def test_a_drop_is_the_unpaired_difference_of_two_slices() -> None:
 def test_each_question_has_the_retrieval_status_of_its_entity(tmp_path: Path) -> None:
     benchmark = questions(*[""] * 5, entities="Talia ensis,Talia osa,Bora,Nobody,")
     images = listed("image", *GRAPH)
-    searches = SearchPipeline(images=images, image_k=2, threshold=0.92)
+    searches = SearchPipeline(images=images, image_k=2, similarity_threshold=0.92)
     facets = paper.results.slice_labels(benchmark, searches)
     assert list(facets["entity"].values()) == [
         RETRIEVED, "below threshold", "in index, not retrieved", "not in index", "not annotated"

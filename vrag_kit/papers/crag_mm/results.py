@@ -194,7 +194,7 @@ def entity_retrieval_status(benchmark: Benchmark, searches: SearchPipeline) -> d
     run = images.search(queries, searches.image_k)
     coverage = entity_coverage(queries, images.corpus, entity_names)
     labels = {name: NOT_RETRIEVED if held else NOT_IN_INDEX for name, held in coverage.items()}
-    kept = run[run["score"] > searches.threshold]
+    kept = run[run["score"] > searches.similarity_threshold]
     for label, hits in ((BELOW_THRESHOLD, run), (RETRIEVED, kept)):
         found = entity_hit_rate(
             hits, queries, images.corpus, entity_names, cutoffs=[searches.image_k]

@@ -23,10 +23,6 @@ from vrag_kit.papers.crag_mm.conversations import conversation_values
 from vrag_kit.retrieval import SearchService, annotated_region, with_regions
 from vrag_kit.types import Benchmark, Context, DocId, Document, Query, QueryId, ordered
 
-IMAGE_K = 30
-WEB_K = 50
-THRESHOLD = 0.75
-"""Minimum similarity (exclusive) of an image search entry."""
 ARMS: Mapping[str, tuple[str, ...]] = {
     "mm_llm": (),
     "task_1": ("image",),
@@ -43,7 +39,7 @@ SETTING_NAMES = {
 """Setting → its name in figures."""
 NOT_REWRITTEN = ("none", "reference")
 """Kinds of web search queries without a model. none: the question itself. reference: the annotated
-reference query, where there is one. The others are settings of `rewriting_prompts`, rewritten by a
+reference query, where there is one. The others are settings of `REWRITING`, rewritten by a
 model that gets the image (as in the authors' code), also the image search results (as in the
 paper's text), also the earlier turns (ours).
 """
@@ -57,11 +53,12 @@ class SearchPipeline:
     """Image search by a query's image; None where no setting needs it."""
     web: SearchService | None = None
     """Web search by a text query; None where no setting needs it."""
-    image_k: int = IMAGE_K
-    web_k: int = WEB_K
-    threshold: float = THRESHOLD
+    image_k: int = 30
+    web_k: int = 50
+    similarity_threshold: float = 0.75
+    """Minimum similarity (exclusive) of an image search entry."""
     rewrite: str = "none"
-    """One of `NOT_REWRITTEN`, or a setting of `rewriting_prompts`."""
+    """One of `NOT_REWRITTEN`, or a setting of `REWRITING`."""
     rewriter: Rewriter | None = None
     """Model that rewrites questions, where `rewrite` needs one."""
 
@@ -125,7 +122,7 @@ class SearchPipeline:
         services, found = self._services(arm), [RetrievedEvidence()] * len(queries)
         if images := services.get("image"):
             run = images.search(queries, self.image_k)
-            entries = _shown(run[run["score"] > self.threshold], images)
+            entries = _shown(run[run["score"] > self.similarity_threshold], images)
             found = [entries.get(query.query_id, RetrievedEvidence()) for query in queries]
         if not (web := services.get("web")):
             return found
@@ -154,14 +151,12 @@ class SearchPipeline:
         if self.rewrite == "none":
             return [RewriteResult(text=query.text, outcome="") for query in queries]
         if self.rewrite == "reference" or self.rewriter is None:
-            known = [str(query.metadata.get("reference_query") or "") for query in queries]
-            pairs = zip(queries, known, strict=True)
-            return [
-                RewriteResult(text=words, outcome="reference")
-                if words
-                else RewriteResult(text=query.text, outcome="no_reference")
-                for query, words in pairs
-            ]
+            results = []
+            for query in queries:
+                words = str(query.metadata.get("reference_query") or "")
+                outcome = "reference" if words else "no_reference"
+                results.append(RewriteResult(text=words or query.text, outcome=outcome))
+            return results
         template = self.rewriter.prompts.template(self.rewrite)
         prompts = []
         for query, hits, history in zip(queries, entries, histories, strict=True):
@@ -231,16 +226,14 @@ def _lender(query: Query, first: Mapping[str, Query]) -> Query:
     return first[chosen]
 
 
-NO_ORACLE = "no oracle"
-REGION = "oracle region"
-ENTITY = "oracle entity"
-QUERY = "oracle query"
-ALL = "oracle entity and query"
-ORACLES = (NO_ORACLE, REGION, ENTITY, QUERY, ALL)
+ORACLES = (
+    *("no oracle", "oracle region", "oracle entity", "oracle query"),
+    "oracle entity and query",
+)
 """The arm without an oracle; image search with the annotated region; only the entries of the
 annotated entity as evidence; web search for the reference query; the last two together.
 """
-LADDER = (NO_ORACLE, REGION, ENTITY, ALL)
+LADDER = tuple(oracle for oracle in ORACLES if oracle != "oracle query")
 """Oracles in order; each adds information to the one before."""
 PARTS = ("region", "entity", "query", "unrecovered")
 """The parts of the loss: by step of `LADDER`, and after the last."""
@@ -287,13 +280,9 @@ def oracle_pipelines(arms: SearchPipeline, *, margin: float = 0.0) -> dict[str, 
     region = with_regions(arms.images, annotated_region, margin=margin)
     entity = oracle_entity_search(arms.images)
     reference = replace(arms, rewrite="reference", rewriter=None)
-    return {
-        NO_ORACLE: arms,
-        REGION: replace(arms, images=region),
-        ENTITY: replace(arms, images=entity),
-        QUERY: reference,
-        ALL: replace(reference, images=entity),
-    }
+    pipelines = [arms, replace(arms, images=region), replace(arms, images=entity)]
+    pipelines += [reference, replace(reference, images=entity)]
+    return dict(zip(ORACLES, pipelines, strict=True))
 
 
 def truthfulness_budget(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
