@@ -70,6 +70,10 @@ NOT_ANNOTATED = "not annotated"
 LOW, NORMAL = "low quality", "normal"
 LOW_LESS_NORMAL, NEEDS_LESS_ALONE = (LOW, NORMAL), (NEEDS_HISTORY, SELF_CONTAINED)
 """Pairs of slices that the paper compares: the harder one, and its baseline."""
+RETRIEVED = "retrieved"
+BELOW_THRESHOLD = "below threshold"
+NOT_RETRIEVED = "in index, not retrieved"
+NOT_IN_INDEX = "not in index"
 Labels = Mapping[QueryId, str]
 _FACETS: Mapping[str, Sequence[str]] = {
     "low_quality": (NORMAL, LOW),
@@ -80,6 +84,7 @@ _FACETS: Mapping[str, Sequence[str]] = {
     "dynamism": NAMES["dynamism"],
     "popularity": ("head", "torso", "tail"),
     "history": (SELF_CONTAINED, NEEDS_HISTORY),
+    "entity": (RETRIEVED, BELOW_THRESHOLD, NOT_RETRIEVED, NOT_IN_INDEX),
 }
 """Facet → its slices, in the order of the paper's figures."""
 
@@ -89,39 +94,56 @@ def needs_history(benchmark: Benchmark) -> dict[QueryId, str]:
     questions.
     """
     words = {True: NEEDS_HISTORY, False: SELF_CONTAINED, None: NOT_ANNOTATED}
-    labels = {}
-    for name, query in benchmark.queries.items():
-        needs = query.metadata.get("needs_history") if query.conversation_id else None
-        labels[name] = words[needs]
-    return labels
+    return {
+        name: words[query.metadata.get("needs_history") if query.conversation_id else None]
+        for name, query in benchmark.queries.items()
+    }
 
 
 def slice_labels(benchmark: Benchmark, searches: SearchPipeline) -> dict[str, dict[QueryId, str]]:
     """Maps each facet to the slice of each query: image quality in two levels and in all, image
-    type, domain, query category, dynamism, popularity, history, and entity
-    (`entity_retrieval_status`).
+    type, domain, query category, dynamism, popularity, history, and entity, its retrieval status.
 
     A query without the annotation is in the slice "not annotated"; a facet without any annotated
     query is absent, as popularity, history and entity are in the public data. Slices are in the
     order of the paper's figures.
+
+    The status of an entity is that among the first `image_k` entries of the image search. Above the
+    threshold it is `RETRIEVED`, and the prompt contains it. Otherwise it is `BELOW_THRESHOLD`, not
+    among the entries (`NOT_RETRIEVED`), or not in the index (`NOT_IN_INDEX`).
     """
-    history, marks = needs_history(benchmark), {}
+    history, entity, marks = needs_history(benchmark), _entity_status(benchmark, searches), {}
     for name, query in benchmark.queries.items():
         quality = query.metadata.get("image_quality")
-        own = {"image_type": image_type(query), "history": history[name]}
-        own["low_quality"] = LOW if quality not in (NORMAL, None, "") else str(quality or "")
-        marks[name] = {**query.metadata, **own}
+        own = {"low_quality": LOW if quality not in (NORMAL, None, "") else quality}
+        own |= {"image_type": image_type(query), "history": history[name]}
+        marks[name] = {**query.metadata, **own, "entity": entity.get(name)}
     found = {}
     for facet, slices in _FACETS.items():
         labels = {name: each.get(facet) or NOT_ANNOTATED for name, each in marks.items()}
         if set(labels.values()) != {NOT_ANNOTATED}:
             found[facet] = _sorted_by_label(labels, [*slices, NOT_ANNOTATED])
-    status = entity_retrieval_status(benchmark, searches)
-    return found | ({"entity": status} if status else {})
+    return found
 
 
 def _sorted_by_label(labels: Labels, order: Sequence[str]) -> dict[QueryId, str]:
     return dict(sorted(labels.items(), key=lambda each: order.index(each[1])))
+
+
+def _entity_status(benchmark: Benchmark, searches: SearchPipeline) -> dict[QueryId, str]:
+    """The retrieval status of each entity that the data name; none without an image search."""
+    images, queries = searches.images, list(benchmark.queries.values())
+    if images is None or not any(query.entity for query in queries):
+        return {}
+    run = images.search(queries, searches.image_k)
+    coverage = entity_coverage(queries, images.corpus, entity_names)
+    labels = {name: NOT_RETRIEVED if held else NOT_IN_INDEX for name, held in coverage.items()}
+    kept = run[run["score"] > searches.similarity_threshold]
+    found_in, cutoffs = (queries, images.corpus, entity_names), [searches.image_k]
+    for label, hits in ((BELOW_THRESHOLD, run), (RETRIEVED, kept)):
+        found = entity_hit_rate(hits, *found_in, cutoffs=cutoffs)
+        labels |= dict.fromkeys(found.loc[found["value"] == 1, "query_id"], label)
+    return labels
 
 
 def slice_means(
@@ -158,50 +180,19 @@ def slice_contrast(
     that is over models. n and n_baseline count conversations. No row if a slice is empty.
     """
     values = conversation_values(judged, benchmark, slices=labels)
-    known = values[values["slice"].isin(pair)].dropna(subset="value")
-    rows = []
+    known, rows = values[values["slice"].isin(pair)].dropna(subset="value"), []
     for key, part in known.groupby(ARM, sort=False, dropna=False):
         first = part["slice"].eq(pair[0]).to_numpy(bool)
         if first.all() or not first.any():
             continue
-        found = cluster_difference(
-            part["value"].to_numpy(float), part["group"], first, scale_of(part)
-        )
-        numbers = (found.value, *found.interval(), int(first.sum()), int((~first).sum()))
-        rows.append((*key, "truthfulness", *pair, *numbers, found.p_value()))
-    columns = ["model", "arm", "k", "metric", "setting", "baseline", "value", "ci_low", "ci_high"]
+        scores = part["value"].to_numpy(float)
+        found = cluster_difference(scores, part["group"], first, scale_of(part))
+        counts = int(first.sum()), int((~first).sum())
+        rows.append((*key, *pair, found.value, *found.interval(), *counts, found.p_value()))
+    columns = ["model", "arm", "k", "setting", "baseline", "value", "ci_low", "ci_high"]
     table = pd.DataFrame(rows, columns=[*columns, "n", "n_baseline", "p"])
-    return to_percent(table.assign(p_holm=holm_by_family(table, ["arm"])))
-
-
-RETRIEVED = "retrieved"
-BELOW_THRESHOLD = "below threshold"
-NOT_RETRIEVED = "in index, not retrieved"
-NOT_IN_INDEX = "not in index"
-_STATUSES = (RETRIEVED, BELOW_THRESHOLD, NOT_RETRIEVED, NOT_IN_INDEX, NOT_ANNOTATED)
-
-
-def entity_retrieval_status(benchmark: Benchmark, searches: SearchPipeline) -> dict[QueryId, str]:
-    """Maps each query to the retrieval status of its entity among the first `image_k` entries of
-    the image search. Above the threshold it is `RETRIEVED`, and the prompt contains it. Otherwise
-    it is `BELOW_THRESHOLD`, not among the entries (`NOT_RETRIEVED`), or not in the index
-    (`NOT_IN_INDEX`); "not annotated" if the data do not name it. Worst last. Empty without an image
-    search, and if the data name no entity.
-    """
-    images, queries = searches.images, list(benchmark.queries.values())
-    if images is None or not any(query.entity for query in queries):
-        return {}
-    run = images.search(queries, searches.image_k)
-    coverage = entity_coverage(queries, images.corpus, entity_names)
-    labels = {name: NOT_RETRIEVED if held else NOT_IN_INDEX for name, held in coverage.items()}
-    kept = run[run["score"] > searches.similarity_threshold]
-    for label, hits in ((BELOW_THRESHOLD, run), (RETRIEVED, kept)):
-        found = entity_hit_rate(
-            hits, queries, images.corpus, entity_names, cutoffs=[searches.image_k]
-        )
-        labels |= dict.fromkeys(found.loc[found["value"] == 1, "query_id"], label)
-    every = {name: labels.get(name, NOT_ANNOTATED) for name in benchmark.queries}
-    return _sorted_by_label(every, _STATUSES)
+    table = table.assign(metric="truthfulness", p_holm=holm_by_family(table, ["arm"]))
+    return to_percent(table)
 
 
 def with_entity_retrieved(judged: pd.DataFrame, facets: Mapping[str, Labels]) -> pd.DataFrame:
