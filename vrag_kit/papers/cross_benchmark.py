@@ -227,7 +227,11 @@ def cross_benchmark_scores(answered: Sequence[JudgedBenchmark]) -> pd.DataFrame:
     rows: list[dict[Hashable, Any]] = []
     for each in answered:
         arm = each.arm
-        same = {"benchmark": each.name, "model": arm["model"].iloc[0], "setting": each.setting}
+        same: dict[Hashable, Any] = {
+            "benchmark": each.name,
+            "model": arm["model"].iloc[0],
+            "setting": each.setting,
+        }
         same["retriever"] = each.retriever
         same["judge"] = " | ".join(arm["judge"].unique()) if "judge" in arm else ""
         for name, metric in ACROSS.items():

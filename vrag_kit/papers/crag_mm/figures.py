@@ -13,8 +13,6 @@ from matplotlib.figure import Figure
 from vrag_kit.analysis import finding, report_table
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.papers.crag_mm.judge import OUTCOMES
-from vrag_kit.papers.crag_mm.search import SETTING_NAMES
-from vrag_kit.papers.crag_mm.statistics import LABEL_NAMES
 from vrag_kit.plotting.diagnostics import outcome_bars
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
 from vrag_kit.plotting.panels import Names, line_plot
@@ -36,8 +34,19 @@ BOTH_COUNTS = (
 """Sentences for a caption of `truthfulness_gains`: what each metric is a mean of."""
 TRUTHFULNESS = "Truthfulness (mean score × 100)"
 NAMES: Names = {
-    **SETTING_NAMES,
-    **LABEL_NAMES,
+    "mm_llm": "no search (MM-LLM)",
+    "task_1": "image search (Task 1)",
+    "task_2": "image and web search (Task 2)",
+    "task_3": "image and web search (Task 3)",
+    "image_quality": "image quality",
+    "image_type": "image type",
+    "domain": "domain",
+    "query_category": "question type",
+    "dynamism": "dynamism",
+    "history": "dependence on earlier turns",
+    "head": "head (popular)",
+    "torso": "torso",
+    "tail": "tail (rare)",
     "reported": "reported (the paper's data; one tick per model)",
     "matched": "own image",
     "mismatched": "another image (control)",
@@ -165,7 +174,7 @@ def task_images(benchmark: Benchmark, judged: pd.DataFrame) -> tuple[Figure, pd.
     rows = {"": [Tile(query.image, "image"), Tile(None, "question", query.text), accepted]}
     words = []
     for row in mine.to_dict("records"):
-        name = SETTING_NAMES[row["setting"]]
+        name = NAMES[row["setting"]]
         words.append(f"{OUTCOMES.get(row['score'], 'failed')} with {name}")
         rows[name] = _answered(benchmark, row)
     title = f"The answer to this question is {', '.join(words)}"

@@ -30,13 +30,6 @@ ARMS: Mapping[str, tuple[str, ...]] = {
     "task_3": ("image", "web"),
 }
 """Maps a setting to its searches. mm_llm and task_3 also get the conversation."""
-SETTING_NAMES = {
-    "mm_llm": "no search (MM-LLM)",
-    "task_1": "image search (Task 1)",
-    "task_2": "image and web search (Task 2)",
-    "task_3": "image and web search (Task 3)",
-}
-"""Setting → its name in figures."""
 NOT_REWRITTEN = ("none", "reference")
 """Kinds of web search queries without a model. none: the question itself. reference: the annotated
 reference query, where there is one. The others are settings of `REWRITING`, rewritten by a
@@ -106,33 +99,33 @@ class SearchPipeline:
         Entries without a named entity, and pages without title or snippet, have no text to show:
         they are skipped, and counted. A turn fails if the rewriter fails on its question.
         """
-        found = [RetrievedEvidence()] * len(contexts)
+        found: dict[tuple[str, QueryId], RetrievedEvidence] = {}
+        turns = list(zip(contexts, histories, strict=True))
         for arm in dict.fromkeys(context.setting for context in contexts):
-            places = [at for at, context in enumerate(contexts) if context.setting == arm]
-            queries = [benchmark.queries[contexts[at].query_id] for at in places]
-            evidence = self._found(arm, queries, [histories[at] for at in places])
-            for at, each in zip(places, evidence, strict=True):
-                found[at] = each
-        return found
+            mine = [turn for turn in turns if turn[0].setting == arm]
+            queries = [benchmark.queries[context.query_id] for context, _ in mine]
+            evidence = self._found(arm, queries, [history for _, history in mine])
+            found |= {(arm, name): each for name, each in evidence.items()}
+        return [found[context.setting, context.query_id] for context in contexts]
 
     def _found(
         self, arm: str, queries: Sequence[Query], histories: Sequence[History]
-    ) -> list[RetrievedEvidence]:
+    ) -> dict[QueryId, RetrievedEvidence]:
         """The evidence of each question in one setting."""
-        services, found = self._services(arm), [RetrievedEvidence()] * len(queries)
+        services = self._services(arm)
+        found = {query.query_id: RetrievedEvidence() for query in queries}
         if images := services.get("image"):
             run = images.search(queries, self.image_k)
-            entries = _shown(run[run["score"] > self.similarity_threshold], images)
-            found = [entries.get(query.query_id, RetrievedEvidence()) for query in queries]
+            found |= _shown(run[run["score"] > self.similarity_threshold], images)
         if not (web := services.get("web")):
             return found
-        rewritten = self._rewritten(queries, found, histories)
+        rewritten = self._rewritten(queries, list(found.values()), histories)
         pairs = list(zip(queries, rewritten, strict=True))
         asked = [replace(query, text=new.text) for query, new in pairs if new.failure is None]
         pages = _shown(web.search(asked, self.web_k), web)
-        for at, (query, new) in enumerate(pairs):
-            first, then = found[at], pages.get(query.query_id, RetrievedEvidence())
-            found[at] = RetrievedEvidence(
+        for query, new in pairs:
+            first, then = found[query.query_id], pages.get(query.query_id, RetrievedEvidence())
+            found[query.query_id] = RetrievedEvidence(
                 documents=first.documents + then.documents,
                 n_skipped=first.n_skipped + then.n_skipped,
                 search_query=new.text,

@@ -14,18 +14,6 @@ from vrag_kit.types import Benchmark, Query
 SINGLE = "single questions"
 MULTI = "conversations"
 IMAGES = "images"
-LABEL_NAMES = {
-    "image_quality": "image quality",
-    "image_type": "image type",
-    "domain": "domain",
-    "query_category": "question type",
-    "dynamism": "dynamism",
-    "history": "dependence on earlier turns",
-    "head": "head (popular)",
-    "torso": "torso",
-    "tail": "tail (rare)",
-}
-"""What figures call facets, in their order, and some of their labels."""
 KINDS = ("egocentric", "non-egocentric")
 _LABELS = ("domain", "query_category", "dynamism", "image_quality")
 MARKS = ("entity", "region", "popularity", "reference_query", "needs_history")
