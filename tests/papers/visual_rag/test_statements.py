@@ -72,8 +72,7 @@ def test_on_answers_like_the_papers_every_number_is_the_one_its_tables_give(
 ) -> None:
     if said.table == 2:
         hits = TABLES[2].query("metric == 'hit'")
-        runs = hits.assign(value=hits["value"] / 100, query_id="q", group="g")
-        arms = statement_scores(runs, 2)
+        arms = statement_scores(hits.assign(value=hits["value"] / 100, query_id="q", group="g"), 2)
     else:
         arms = replayed(int(said.table))
     found = {name: number.value for name, number in statement_numbers(said, arms).items()}
@@ -144,25 +143,23 @@ def test_the_smallest_of_several_has_an_interval_that_covers_it() -> None:
     assert covered >= 0.95 * rounds
 
 
-def test_gcue_is_that_of_its_own_table_and_undecided_where_a_clue_does_not_help() -> None:
+@pytest.mark.parametrize("helps", [True, False])
+def test_gcue_is_that_of_its_own_table_and_undecided_where_a_clue_does_not_help(
+    helps: bool,
+) -> None:
     rights = {("zero_shot", 0): 16, ("non_clue", 1): 16, ("gt_clue", 1): 72}
     rights |= {("one_in_k", 3): 64, ("one_in_k", 5): 40}
-    for helps in (True, False):
-        # of 80; without help the ratio of two negative numbers would be above 1
-        known = rights if helps else {arm: 80 - right for arm, right in rights.items()}
-        arms = {("gpt-4o", *arm): [1.0] * n + [0.0] * (80 - n) for arm, n in known.items()}
-        table = judged_arms(arms)
-        (number,) = ours("gcue_proprietary_recovers", table).values()
-        curve = gcue(table, lambdas=[0.5]).set_index("k")["value"]
-        said = BY_NAME["gcue_proprietary_recovers"]
-        verdict = said.verdict(number.value, said.p_value(*number[:3]))
-        if helps:
-            assert number.value == pytest.approx(curve[5] - curve[3])
-            assert verdict == "contradicted"
-        else:
-            assert np.isnan(number.value)
-            assert curve.isna().all()
-            assert verdict == "undecided"
+    # of 80; without help the ratio of two negative numbers would be above 1
+    known = rights if helps else {arm: 80 - right for arm, right in rights.items()}
+    arms = {("gpt-4o", *arm): [1.0] * n + [0.0] * (80 - n) for arm, n in known.items()}
+    table = judged_arms(arms)
+    (number,) = ours("gcue_proprietary_recovers", table).values()
+    curve = gcue(table, lambdas=[0.5]).set_index("k")["value"]
+    said = BY_NAME["gcue_proprietary_recovers"]
+    verdict = said.verdict(number.value, said.p_value(*number[:3]))
+    assert verdict == ("contradicted" if helps else "undecided")
+    assert number.value == pytest.approx(curve[5] - curve[3], nan_ok=True)
+    assert curve.isna().all() == (not helps)
 
 
 def test_several_clues_stand_among_ten_images_as_in_the_papers_table() -> None:
