@@ -113,11 +113,6 @@ class Statement:
         return bool(self.baseline or self.baseline_k)
 
     @property
-    def measured(self) -> str:
-        """Metric of its number: "accuracy", "difference in accuracy"."""
-        return f"difference in {self.metric}" if self.is_difference else self.metric
-
-    @property
     def expected(self) -> str:
         """The expected range as text: "at least 0.01", "2 to 6"."""
         if math.isinf(self.high) or math.isinf(self.low):
@@ -199,7 +194,7 @@ def check_statements(paper: str, notebook: str, numbers: pd.DataFrame, at: Works
         statement = statements[row["statement_id"]]
         known: dict[Hashable, object] = {
             "statement": statement.says,
-            "metric": statement.measured,
+            "metric": "difference in " * statement.is_difference + statement.metric,
             "unit": statement.unit,
             "expected": statement.expected,
             "p": statement.p_value(*(row[name] for name in _ESTIMATE)),
@@ -208,9 +203,10 @@ def check_statements(paper: str, notebook: str, numbers: pd.DataFrame, at: Works
     checks = pd.DataFrame(rows, columns=STATEMENT_COLUMNS)
     checks["p"] = checks["p"].where(checks["verdict"] == "")
     checks["p_holm"] = holm_by_family(checks, ["stratum"])
-    for place, check in checks[checks["verdict"] == ""].iterrows():
-        statement = statements[check["statement_id"]]
-        checks.loc[place, "verdict"] = statement.verdict(check["value"], check["p_holm"])
+    checks["verdict"] = [
+        row["verdict"] or statements[row["statement_id"]].verdict(row["value"], row["p_holm"])
+        for row in checks.to_dict("records")
+    ]
     file = project_path(at.figures_dir) / paper / f"{notebook}_claims.csv"
     try:
         write_file(file, checks.to_csv(index=False, float_format="%.6g", lineterminator="\n"))

@@ -51,16 +51,12 @@ def read_result(raw: str) -> Verdict:
     return truth_verdict(right)
 
 
-_DROPPED = re.compile(r"[^a-z0-9 ]")
-_SAID = ("i dont know", "i do not know")
-
-
 def is_abstention_code(answer: str) -> bool:
     """Abstention rule of the authors' code of 2026: "I don't know" or "I do not know", ignoring all
     but letters, digits and spaces. "Sorry, I can't tell" is an answer.
     """
-    words = _DROPPED.sub("", answer.lower())
-    return any(said in words for said in _SAID)
+    words = re.sub("[^a-z0-9 ]", "", answer.lower())
+    return "i dont know" in words or "i do not know" in words
 
 
 def is_abstention_challenge(answer: str) -> bool:
@@ -143,7 +139,6 @@ def load_truthfulness_judge(
 
 CLASSES = {"correct": "accurate", "incorrect": "hallucinated", "missing": "missing"}
 """Maps a label to its name in Table 7."""
-AVERAGE = "average"
 
 
 def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
@@ -165,10 +160,10 @@ def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
             # hits that count double make a share of hits F1
             weights = np.where(hit[among], 2.0, 1.0) if metric == "f1" else None
             found = estimate(hit[among], labelled["query_id"][among], weights=weights)
-            rows.append((name, metric, *found[:4]))
-    table = pd.DataFrame(rows, columns=["label", "metric", "value", "ci_low", "ci_high", "n"])
+            rows.append({"label": name, "metric": metric, **found._asdict()})
+    table = pd.DataFrame(rows).drop(columns="n_failed")
     means = table.groupby("metric", sort=False)["value"].mean()  # of the classes that occur
-    average = means.reset_index().assign(label=AVERAGE, n=len(labelled))
+    average = means.reset_index().assign(label="average", n=len(labelled))
     return pd.concat([table, average], ignore_index=True)
 
 
@@ -201,7 +196,7 @@ def evaluate_judge(judge: Judge) -> pd.DataFrame:
     without a verdict), agrees, rule (its marks) and verdict (its text).
     """
     table, queries = judge_test_set(), {}
-    for row in table.to_dict("records"):
+    for row in table.drop_duplicates("query_id").to_dict("records"):
         name, answers = row["query_id"], (row["reference"],)
         queries[name] = Query(query_id=name, text=row["question"], answers=answers, group=name)
     benchmark = Benchmark(

@@ -12,12 +12,7 @@ from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers import statements
-from vrag_kit.papers.mrag_bench.results import (
-    EDITION,
-    OVERALL,
-    is_paper_data,
-    settings_at_chance,
-)
+from vrag_kit.papers.mrag_bench.results import EDITION, OVERALL, is_paper_data, settings_at_chance
 from vrag_kit.papers.statements import AT_CHANCE, data_columns, select_differences
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import Workspace
