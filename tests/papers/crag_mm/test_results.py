@@ -20,7 +20,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers.crag_mm.results import LOW_LESS_NORMAL, RETRIEVED
+from vrag_kit.papers.crag_mm.results import RETRIEVED
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.types import Benchmark, Query
 
@@ -90,7 +90,7 @@ def test_a_drop_is_the_unpaired_difference_of_two_slices() -> None:
     letters = "".join(f"{bad}{good}" for bad, good in zip("WMRW" * 20, "RRMW" * 20, strict=True))
     labels = paper.results.slice_labels(benchmark, SearchPipeline())["low_quality"]
     table = judged(benchmark, task_2=letters)
-    row = paper.results.slice_contrast(table, benchmark, labels, LOW_LESS_NORMAL).iloc[0]
+    row = paper.results.slice_contrast(table, benchmark, labels, ("low quality", "normal")).iloc[0]
     bad, good = np.array([-1, 0, 1, -1] * 20), np.array([1, 1, 0, -1] * 20)
     welch = stats.ttest_ind(bad, good, equal_var=False)
     interval = [100 * end for end in welch.confidence_interval()]

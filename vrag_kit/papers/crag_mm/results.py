@@ -64,27 +64,19 @@ def truthfulness_gains(
     return to_percent(gains[["metric", "baseline", *others]].reset_index(drop=True))
 
 
-NEEDS_HISTORY = "needs history"
-SELF_CONTAINED = "self-contained"
 NOT_ANNOTATED = "not annotated"
-LOW, NORMAL = "low quality", "normal"
-LOW_LESS_NORMAL, NEEDS_LESS_ALONE = (LOW, NORMAL), (NEEDS_HISTORY, SELF_CONTAINED)
-"""Pairs of slices that the paper compares: the harder one, and its baseline."""
 RETRIEVED = "retrieved"
-BELOW_THRESHOLD = "below threshold"
-NOT_RETRIEVED = "in index, not retrieved"
-NOT_IN_INDEX = "not in index"
 Labels = Mapping[QueryId, str]
 _FACETS: Mapping[str, Sequence[str]] = {
-    "low_quality": (NORMAL, LOW),
+    "low_quality": ("normal", "low quality"),
     "image_quality": NAMES["image_quality"],
     "image_type": KINDS,
     "domain": NAMES["domain"],
     "query_category": NAMES["query_category"],
     "dynamism": NAMES["dynamism"],
     "popularity": ("head", "torso", "tail"),
-    "history": (SELF_CONTAINED, NEEDS_HISTORY),
-    "entity": (RETRIEVED, BELOW_THRESHOLD, NOT_RETRIEVED, NOT_IN_INDEX),
+    "history": ("self-contained", "needs history"),
+    "entity": (RETRIEVED, "below threshold", "in index, not retrieved", "not in index"),
 }
 """Facet → its slices, in the order of the paper's figures."""
 
@@ -93,7 +85,7 @@ def needs_history(benchmark: Benchmark) -> dict[QueryId, str]:
     """Maps each query to "needs history", "self-contained", or "not annotated", as are all single
     questions.
     """
-    words = {True: NEEDS_HISTORY, False: SELF_CONTAINED, None: NOT_ANNOTATED}
+    words = {True: "needs history", False: "self-contained", None: NOT_ANNOTATED}
     return {
         name: words[query.metadata.get("needs_history") if query.conversation_id else None]
         for name, query in benchmark.queries.items()
@@ -109,13 +101,15 @@ def slice_labels(benchmark: Benchmark, searches: SearchPipeline) -> dict[str, di
     order of the paper's figures.
 
     The status of an entity is that among the first `image_k` entries of the image search. Above the
-    threshold it is `RETRIEVED`, and the prompt contains it. Otherwise it is `BELOW_THRESHOLD`, not
-    among the entries (`NOT_RETRIEVED`), or not in the index (`NOT_IN_INDEX`).
+    threshold it is "retrieved", and the prompt contains it. Otherwise it is "below threshold", not
+    among the entries ("in index, not retrieved"), or "not in index".
     """
-    history, entity, marks = needs_history(benchmark), _entity_status(benchmark, searches), {}
+    history, entity = needs_history(benchmark), _entity_status(benchmark, searches)
+    marks = {}
     for name, query in benchmark.queries.items():
         quality = query.metadata.get("image_quality")
-        own = {"low_quality": LOW if quality not in (NORMAL, None, "") else quality}
+        low = quality not in ("normal", None, "")
+        own = {"low_quality": "low quality" if low else quality}
         own |= {"image_type": image_type(query), "history": history[name]}
         marks[name] = {**query.metadata, **own, "entity": entity.get(name)}
     found = {}
@@ -137,10 +131,11 @@ def _entity_status(benchmark: Benchmark, searches: SearchPipeline) -> dict[Query
         return {}
     run = images.search(queries, searches.image_k)
     coverage = entity_coverage(queries, images.corpus, entity_names)
-    labels = {name: NOT_RETRIEVED if held else NOT_IN_INDEX for name, held in coverage.items()}
+    words = {True: "in index, not retrieved", False: "not in index"}
+    labels = {name: words[held] for name, held in coverage.items()}
     kept = run[run["score"] > searches.similarity_threshold]
     found_in, cutoffs = (queries, images.corpus, entity_names), [searches.image_k]
-    for label, hits in ((BELOW_THRESHOLD, run), (RETRIEVED, kept)):
+    for label, hits in (("below threshold", run), (RETRIEVED, kept)):
         found = entity_hit_rate(hits, *found_in, cutoffs=cutoffs)
         labels |= dict.fromkeys(found.loc[found["value"] == 1, "query_id"], label)
     return labels
@@ -221,7 +216,7 @@ def published_range(table: int) -> pd.DataFrame:
     return wide.reindex(columns=[name for name in SHOWN if name in wide])
 
 
-_OF_CONVERSATIONS = ("task_3", NEEDS_HISTORY)
+_OF_CONVERSATIONS = ("task_3", "needs history")
 _EDITION = "CRAG-MM, public test, told by name and count; release not known"
 _SESSIONS = {
     "crag-mm-single-turn-public-test": 1938,  # 30 % of 6,462
