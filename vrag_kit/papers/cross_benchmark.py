@@ -43,7 +43,6 @@ _GCUE_ARMS = {
     "non_clue": "one that is no gold",
     "one_in_k": "gold among others",
 }
-_LAMBDA = 1.0  # the benefit is over no evidence: a useless document lifts it nowhere
 _COLUMNS = [
     *("benchmark", "model", "retriever", "judge", "setting", "metric", "value", "ci_low"),
     *("ci_high", "n", "unit_of_n", "n_failed", "unit", "reason"),
@@ -122,7 +121,8 @@ def _gcue(row: JudgedBenchmark, metric: str) -> Row | str:
     missing = [words for name, words in _GCUE_ARMS.items() if name not in set(rows["setting"])]
     if missing:
         return f"settings not run: {', '.join(missing)}"
-    (found,) = gcue(rows, lambdas=[_LAMBDA]).to_dict("records")
+    # λ = 1: the benefit is over no evidence, which a useless document lifts nowhere
+    (found,) = gcue(rows, lambdas=[1.0]).to_dict("records")
     return str(found["interval"]) if math.isnan(found["value"]) else found
 
 

@@ -26,19 +26,17 @@ AFTER = ("accuracy_early_stopped", "missing_early_stopped", "hallucination_early
 PER_CONVERSATION = ("truthfulness", "early_stop", "early_stop_before_last_turn", "successful_turns")
 METRICS = (*BEFORE, *AFTER, *PER_CONVERSATION)
 _BOUNDS = ("bound_low", "bound_high")
-RIGHT = 1.0
-"""Score of a correct turn; a missing one scores 0, an incorrect one −1 (section 4)."""
 
 
 def early_stopping_rule(scores: Sequence[float]) -> int | None:
     """Returns the first turn, from 1, that is not correct and follows one that is not; None if
-    there is none.
+    there is none. A correct turn scores 1, a missing one 0, an incorrect one −1 (section 4).
 
     That turn keeps its score, and all later ones count as missing (early stop, section 4). A turn
     without a score, NaN, does not count as incorrect.
     """
     for turn in range(1, len(scores)):
-        if scores[turn - 1] < RIGHT and scores[turn] < RIGHT:
+        if scores[turn - 1] < 1 and scores[turn] < 1:
             return turn
     return None
 

@@ -114,10 +114,6 @@ def _fields(query: Query, answer: str) -> dict[str, str]:
     return {name: one_line(text) for name, text in fields.items()}
 
 
-MOST_TOKENS = 1024
-"""Maximum number of tokens of a verdict, as in the paper (A.5.2)."""
-
-
 def load_truthfulness_judge(
     entry: Entry,
     at: Workspace | None = None,
@@ -125,20 +121,19 @@ def load_truthfulness_judge(
     abstention: str = "code",
 ) -> Judge:
     """Loads the judge that a parameter names: "truth_rule", any model that `load_generator` takes,
-    with the paper's prompt, or a custom class with scale (-1, 1).
+    with the paper's prompt and 1,024 tokens (A.5.2), or a custom class with scale (-1, 1).
 
     `abstention` names the rule, one of `READINGS`, by which an answer is missing. Raises as
     `load_judge` does, and `VragError` for an unknown rule.
     """
     rubric = truthfulness_rubric(abstention=abstention)
-    judge = load_judge(entry, at, rubric=rubric, max_new_tokens=MOST_TOKENS)
+    judge = load_judge(entry, at, rubric=rubric, max_new_tokens=1024)
     if isinstance(judge, TruthfulnessRuleJudge):
         return TruthfulnessRuleJudge(READINGS[abstention])
     return judge
 
 
-CLASSES = {"correct": "accurate", "incorrect": "hallucinated", "missing": "missing"}
-"""Maps a label to its name in Table 7."""
+_CLASSES = {"correct": "accurate", "incorrect": "hallucinated", "missing": "missing"}
 
 
 def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
@@ -151,7 +146,7 @@ def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
     occurs has no value (NaN). An answer without a verdict is not assigned to any class.
     """
     rows = []
-    for label, name in CLASSES.items():
+    for label, name in _CLASSES.items():
         of_it, said = labelled["label"] == label, labelled["judged"] == label
         both = of_it & said
         parts = {"accuracy": (of_it == said, of_it | True), "precision": (both, said)}

@@ -20,8 +20,6 @@ from vrag_kit.types import Benchmark, Document, Query, ordered
 
 IMAGE_CUTOFFS = (1, 5, 10, 15, 20, 25, 30)
 WEB_CUTOFFS = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
-DRAWN = (1, 5, 10, 20, 30, 40, 50)
-"""Cutoffs at which curves are drawn."""
 _PAGES = "answer hit rate"
 _ENTITY = "entity hit rate, image search (Figure 3)"
 CURVES = {
@@ -35,9 +33,6 @@ BY_IMAGE = {
 }
 """The panels of `recall_lines` → their names: curves over k, and rows of images."""
 REPORTED = "CRAG-MM, reported"
-WHOLE, CROPPED = "whole image", "marked region"
-WITH_MARGIN = "region with margin"
-"""The annotated region with a margin around it (ours)."""
 
 
 def image_recall(
@@ -145,7 +140,7 @@ def recall_lines(
     The source is the benchmark's `name`, for pages with the `web` unless standard ("…, large web"),
     or `REPORTED`.
     """
-    whole = images[images["setting"] == WHOLE]
+    whole = images[images["setting"] == "whole image"]
     by_type, by_quality = BY_IMAGE
     of_pages = pages.assign(panel=f"{_PAGES}, " + pages["asked"] + " (Figure 3)")
     source = name if web == "standard" else f"{name}, {web} web"

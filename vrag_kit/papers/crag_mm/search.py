@@ -230,13 +230,12 @@ LADDER = tuple(oracle for oracle in ORACLES if oracle != "oracle query")
 """Oracles in order; each adds information to the one before."""
 PARTS = ("region", "entity", "query", "unrecovered")
 """The parts of the loss: by step of `LADDER`, and after the last."""
-SURE = 2.0
-"""Score of an entry of the annotated entity: above any threshold."""
 
 
 def oracle_entity_search(service: SearchService) -> SearchService:
-    """Returns an image search that finds the first k entries of each query's annotated entity,
-    whatever the image; none if the graph lacks it, or the data do not name it.
+    """Returns an image search that finds the first k entries of each query's annotated entity, with
+    a score above any threshold, whatever the image; none if the graph lacks it, or the data do not
+    name it.
     """
     of_entity: dict[str, list[DocId]] = {}
     for doc_id, document in service.corpus.items():
@@ -247,7 +246,7 @@ def oracle_entity_search(service: SearchService) -> SearchService:
         rows = []
         for query in queries:
             entries = of_entity.get(_plain(query.entity), [])[:k]
-            rows += [(query.query_id, name, rank, SURE) for rank, name in enumerate(entries, 1)]
+            rows += [(query.query_id, name, rank, 2.0) for rank, name in enumerate(entries, 1)]
         return pd.DataFrame(rows, columns=["query_id", "doc_id", "rank", "score"])
 
     name, fingerprint = f"{service.name}-oracle-entity", f"{service.fingerprint}-oracle-entity"
