@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from vrag_kit.papers.audit import FINDINGS, contradictions
+from vrag_kit.papers.audit import FINDINGS
 
 Tables = Mapping[int | str, pd.DataFrame]
 
@@ -15,7 +15,7 @@ def found(
     checks: pd.DataFrame, check: str, *, digits: int
 ) -> dict[tuple[str, str], tuple[float, float]]:
     """The contradictions of one check: (table, cell) → (reported, recomputed to `digits`)."""
-    rows = contradictions(checks).query("check == @check")
+    rows = checks.query("finding == 'contradicts' and check == @check")
     told = {}
     for row in rows.itertuples():
         told[row.table, row.cell] = (row.reported, round(row.recomputed, digits))

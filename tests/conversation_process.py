@@ -26,7 +26,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.papers.crag_mm.conversations import early_stopping_rule
-from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS, rewriting_prompts
+from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS, REWRITING
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.retrieval import SearchService
 from vrag_kit.retrieval.runs import make_run
@@ -79,7 +79,7 @@ def hold(store: Path, folder: Path, url: str) -> pd.DataFrame:
         images=listed("image", entry("kg-1", ("Van", {"wheels": 4})), entry("kg-2", ("Bus", ""))),
         web=listed("text", page("w1", "Vans", "They have wheels."), page("w2", "Cars", "So.")),
         rewrite="retrieved_history",
-        rewriter=load_rewriter(f"writer@{url}", at, prompts=rewriting_prompts()),
+        rewriter=load_rewriter(f"writer@{url}", at, prompts=REWRITING),
     )
     stop = EarlyStop(score=score, rule=early_stopping_rule)
     talk = ConversationConfig(prompts=PROMPT_SETS["paper"], search=arms, stop=stop)

@@ -84,10 +84,9 @@ def test_a_setting_without_template_is_named(template: object, words: str, at: W
 
 
 def test_a_prompt_set_that_is_not_known_or_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match="prompt_set is 'papre'; expected paper, code, or a YAML"):
-        mrag_bench.settings.load_prompts("papre")
-    with pytest.raises(VragError, match="layout is 'papre'; expected paper, code, or a YAML file"):
-        load_prompts("papre")
+    for load in (mrag_bench.settings.load_prompts, load_prompts):
+        with pytest.raises(VragError, match="prompt_set is 'papre'; expected paper, code, or a Y"):
+            load("papre")
     file = tmp_path / "mine.yaml"
     for text, words in (("{", "no prompts can be read"), ("[]", "found no prompts; expected a")):
         file.write_text(text, encoding="utf-8")

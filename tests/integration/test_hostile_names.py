@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import factories
 import nbformat
 import pandas as pd
 import pytest
@@ -17,8 +18,7 @@ from conftest import ROOT
 from factories import judged_arms
 
 from vrag_kit.analysis import mean_scores, to_percent
-from vrag_kit.papers.statements import DataSource, show_statements
-from vrag_kit.papers.visual_rag.statements import save_checks
+from vrag_kit.papers.visual_rag import check_statements
 from vrag_kit.plotting import style_table
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import choices_page, labels_table
@@ -55,10 +55,9 @@ def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Pat
     table = judged(name)
     means = to_percent(mean_scores(table, by=["model", "setting", "k"]))
     wide = pd.DataFrame([[name]], pd.Index([name], name=name), pd.Index([name], name=name))
-    source = DataSource(name)
-    checks = save_checks("03", table, source, Workspace(figures_dir=tmp_path))
+    at = Workspace(figures_dir=tmp_path)
     pages = [
-        show_statements(checks).to_html(),
+        check_statements("03", table, factories.benchmark(name=name), at).to_html(),
         style_table(wide, caption=name, precision=1).to_html(),
         style_table(means).hide(axis="index").to_html(),
         wide.to_html(notebook=True),

@@ -17,7 +17,7 @@ from strip_notebooks import PATHS
 from vrag_kit.checkpoints import shipped_models
 from vrag_kit.errors import RENAMED, VragError, did_you_mean
 from vrag_kit.generation.conversation import HISTORIES
-from vrag_kit.papers.crag_mm.parameters import rewriting_prompts
+from vrag_kit.papers.crag_mm.parameters import REWRITING
 from vrag_kit.papers.crag_mm.search import NOT_REWRITTEN
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
@@ -117,7 +117,7 @@ def test_parameters_that_are_no_plain_values_and_files_that_are_no_notebook_are_
 
 def test_an_old_name_leads_to_one_in_use() -> None:
     used = {*DRAWN, *DRAWN_MRAG, *CRAG_MM_EDITIONS, *DRAWN_SUITE, *shipped_models()}
-    used |= {*HISTORIES, *NOT_REWRITTEN, *rewriting_prompts().templates, *WEBS}
+    used |= {*HISTORIES, *NOT_REWRITTEN, *REWRITING.templates, *WEBS}
     for path in PATHS:
         for name, default in declared_parameters(path).items():
             used |= {name, *(default if isinstance(default, dict) else ())}

@@ -9,6 +9,7 @@ import re
 import shutil
 from pathlib import Path
 
+import factories
 import pytest
 from bs4 import BeautifulSoup
 from commands import said, vrag
@@ -16,8 +17,8 @@ from factories import judged_arms
 from markupsafe import escape
 from own_project import notebook
 
-from vrag_kit.papers.statements import DataSource
-from vrag_kit.papers.visual_rag.statements import save_checks
+from vrag_kit.papers.visual_rag import check_statements
+from vrag_kit.papers.visual_rag.published import EDITIONS
 from vrag_kit.runner.report import write_report
 from vrag_kit.workspace import Workspace
 
@@ -134,8 +135,8 @@ def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) 
     for place in ("notebooks/guide", "params/guide", "runs/guide/p/guide", "runs/guide"):
         (project / place).rename((project / place).with_name("visual_rag"))
     judged = judged_arms({("own", "zero_shot", 0): [0.0] * 30, ("own", "gt_clue", 1): [1.0] * 30})
-    source = DataSource("Guide", "Visual-RAG v1, first upload")
-    save_checks("03", judged, source, Workspace(figures_dir=project / "figures"))
+    data = factories.benchmark(name="Guide", read_from=("f", next(iter(EDITIONS))))
+    check_statements("03", judged, data, Workspace(figures_dir=project / "figures"))
     written, _ = write_report([Path("params/visual_rag/p.yaml")])
     head = written.read_text(encoding="utf-8").split('<nav id="contents"')[0]
     assert head.count("What the paper says, on these results") == 1  # for three notebooks

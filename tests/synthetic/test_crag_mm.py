@@ -117,9 +117,8 @@ def test_recall_of_the_question_as_meant_grows_with_k(larger: Benchmark, tmp_pat
     recalls = {}
     usual = open_single_turn(SMALL, "public_test")
     for name, benchmark in {"usual": usual, "larger": larger}.items():
-        web = open_services(
-            benchmark, "field-guide-clip-64", "bm25", Workspace(cache_dir=tmp_path / name)
-        ).web
+        search = {"image_service": "field-guide-clip-64", "web_service": "bm25"}
+        web = open_services(benchmark, search, Workspace(cache_dir=tmp_path / name)).web
         assert web is not None
         tells = {"full pages": page_relevance(TruthfulnessRuleJudge(), benchmark, "full pages")}
         asked = {"reference query": paper.recall.web_queries(benchmark)["reference query"]}

@@ -50,7 +50,7 @@ class Small:
 
     def scores(self, benchmark: Benchmark, arm: str) -> pd.Series:
         """Truthfulness by query: right 1, missing 0, wrong −1."""
-        prompts = load_prompts(image_chars=1600, web_chars=3600)
+        prompts = load_prompts(image_context_chars=1600, web_context_chars=3600)
         answers = ask_conversations(
             [MODEL],
             benchmark,
@@ -83,7 +83,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
         ),
         image_k=10,
         web_k=10,
-        threshold=0.75,
+        similarity_threshold=0.75,
         rewrite="reference",
     )
     return Small(folder, single, arms)

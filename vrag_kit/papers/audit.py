@@ -88,9 +88,7 @@ def check_text_numbers(paper: str, frames: Frames) -> Iterator[pd.DataFrame]:
 def read_checks(paper: str, name: str = "checks") -> list[dict[str, str]]:
     """Returns the rows of `checks.csv` (or `text_numbers.csv`) of a paper's folder."""
     with (Path(__file__).with_name(paper) / f"{name}.csv").open(encoding="utf-8") as file:
-        return [
-            {**row, "otherwise": row["otherwise"] or CONTRADICTS} for row in csv.DictReader(file)
-        ]
+        return list(csv.DictReader(file))
 
 
 def audit_rows(
@@ -134,15 +132,15 @@ def audit_rows(
 
 def cell_labels(cells: pd.DataFrame) -> list[str]:
     """Returns a label of each row: "Phi4-MM, one_in_k, k=10"."""
-    parts = [part for part in _PARTS if part in cells]
-    return [", ".join(_words(row)) for row in cells[parts].to_dict("records")]
+    rows = cells[[part for part in _PARTS if part in cells]].to_dict("records")
+    return [", ".join(_words(row)) for row in rows]
 
 
-def _words(row: Mapping[Hashable, Any]) -> list[str]:  # a row of a table: any values
-    given = {str(part): value for part, value in row.items() if pd.notna(value)}
-    if given.get("setting") in _WITHOUT_K:
-        given.pop("k", None)
-    return [f"{part}={value:g}" if part in "mk" else str(value) for part, value in given.items()]
+def _words(row: Mapping[Hashable, Any]) -> Iterator[str]:  # a row of a table: any values
+    for part, value in row.items():
+        hidden = part == "k" and row.get("setting") in _WITHOUT_K
+        if pd.notna(value) and not hidden:
+            yield f"{part}={value:g}" if part in ("m", "k") else str(value)
 
 
 def possible_denominators(
@@ -155,11 +153,6 @@ def possible_denominators(
     nearest = 100 / n * np.round(given * n / 100)
     fits = np.abs(nearest - given) <= 0.5 / 10**digits + 1e-6
     return [int(each) for each in n[fits.all(axis=0)]]
-
-
-def contradictions(checks: pd.DataFrame) -> pd.DataFrame:
-    """Returns the rows of an audit in which published numbers contradict each other."""
-    return checks[checks["finding"] == CONTRADICTS]
 
 
 def audit_table(checks: pd.DataFrame) -> pd.DataFrame:

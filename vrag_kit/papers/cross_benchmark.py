@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any  # cells of a table
 
 import pandas as pd
@@ -24,7 +23,6 @@ from vrag_kit.papers.visual_rag.gcue import gcue
 from vrag_kit.types import Benchmark
 
 NO_LABEL = "no document is labelled as one that answers"
-_JUDGED = ("accuracy", "abstention", "truthfulness")
 _CLAIM_METRICS = {
     "claim_recall": (RAGCHECKER, ("gold_claims", "items")),
     "answer_claim_recall": (MM_RAGCHECKER, ("gold_claims", "claims")),
@@ -45,7 +43,6 @@ _GCUE_ARMS = {
     "non_clue": "one that is no gold",
     "one_in_k": "gold among others",
 }
-_LAMBDA = 1.0  # the benefit is over no evidence: a useless document lifts it nowhere
 _COLUMNS = [
     *("benchmark", "model", "retriever", "judge", "setting", "metric", "value", "ci_low"),
     *("ci_high", "n", "unit_of_n", "n_failed", "unit", "reason"),
@@ -92,11 +89,13 @@ class JudgedBenchmark:
 
 Row = Mapping[Hashable, Any]
 """A mean: value, ci_low, ci_high, n, n_failed, and unit_of_n where n counts no questions."""
-Metric = Callable[[JudgedBenchmark], Row | str]
-"""Computes a metric, a share or for gCUE a ratio; or returns the reason why there is none."""
+Metric = Callable[[JudgedBenchmark, str], Row | str]
+"""Computes the metric of a name, a share or for gCUE a ratio; or returns the reason why there is
+none.
+"""
 
 
-def _judged_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
+def _judged_metric(row: JudgedBenchmark, metric: str) -> Row | str:
     """accuracy: mean score by the benchmark's own judge, in [0, 1]. abstention: share of answers
     that abstain. truthfulness: share of correct answers minus share of incorrect ones, in [−1, 1];
     an answer of score s that does not abstain is correct by s and incorrect by 1 − s.
@@ -104,16 +103,17 @@ def _judged_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
     Where the judge scores truthfulness, they are of conversations as in CRAG-MM: truthfulness after
     early stopping by `stop`, the shares of correct and of missing turns before it.
     """
-    if scale_of(row.arm) == TRUTH:
+    arm = row.arm
+    if scale_of(arm) == TRUTH:
         return _of_conversations(row, "missing" if metric == "abstention" else metric)
-    score, abstained = row.arm["score"], row.arm["abstained"]
-    value = {"accuracy": score, "abstention": abstained}.get(
-        metric, score - (1 - score) * (1 - abstained)
-    )
-    return _mean(row, row.arm.assign(value=value), TRUTH if metric == "truthfulness" else SHARES)
+    score, abstained = arm["score"], arm["abstained"]
+    values = {"accuracy": score, "abstention": abstained}
+    values["truthfulness"] = score - (1 - score) * (1 - abstained)
+    scale = TRUTH if metric == "truthfulness" else SHARES
+    return _mean(row, arm.assign(value=values[metric]), scale)
 
 
-def _gcue(row: JudgedBenchmark) -> Row | str:
+def _gcue(row: JudgedBenchmark, metric: str) -> Row | str:
     """gCUE of one gold document among k − 1 others, at λ = 1; any real number."""
     if not any(map(row.benchmark.relevant, row.benchmark.queries)):
         return NO_LABEL
@@ -121,11 +121,12 @@ def _gcue(row: JudgedBenchmark) -> Row | str:
     missing = [words for name, words in _GCUE_ARMS.items() if name not in set(rows["setting"])]
     if missing:
         return f"settings not run: {', '.join(missing)}"
-    (found,) = gcue(rows, lambdas=[_LAMBDA]).to_dict("records")
+    # λ = 1: the benefit is over no evidence, which a useless document lifts nowhere
+    (found,) = gcue(rows, lambdas=[1.0]).to_dict("records")
     return str(found["interval"]) if math.isnan(found["value"]) else found
 
 
-def _evidence_hit_rate(row: JudgedBenchmark) -> Row | str:
+def _evidence_hit_rate(row: JudgedBenchmark, metric: str) -> Row | str:
     """Share of questions whose context has at least one relevant document, in [0, 1]. Questions
     without a label are left out.
     """
@@ -136,7 +137,7 @@ def _evidence_hit_rate(row: JudgedBenchmark) -> Row | str:
     return _mean(row, arm.assign(value=hits))
 
 
-def _claim_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
+def _claim_metric(row: JudgedBenchmark, metric: str) -> Row | str:
     """Mean of one claim metric over answers, in [0, 1], over all modalities."""
     if row.checked is None:
         return "no claims were taken out of its answers"
@@ -145,12 +146,12 @@ def _claim_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
     for part in needed if sheets else ():
         if not any(getattr(sheet, part) for sheet in sheets):
             return _LACKS[part]
-    table = claim_means(row.checked, by=["model"]).set_index(["family", "metric", "modality"])
-    found = table.loc[[(family, metric, "all")]].iloc[0]
-    return found.to_dict() | {"unit_of_n": row.claims_of}
+    table = claim_means(row.checked, by=["model"])
+    own = table["family"].eq(family) & table["metric"].eq(metric) & table["modality"].eq("all")
+    return table[own].iloc[0].to_dict() | {"unit_of_n": row.claims_of}
 
 
-def _answer_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
+def _answer_metric(row: JudgedBenchmark, metric: str) -> Row | str:
     """Mean of one of `OWN_METRICS` over answers, on any benchmark. Questions without anything to
     compare with are left out.
     """
@@ -168,11 +169,11 @@ def _answer_metric(row: JudgedBenchmark, *, metric: str) -> Row | str:
 
 
 ACROSS: Mapping[str, Metric] = {
-    **{name: partial(_judged_metric, metric=name) for name in _JUDGED},
+    **dict.fromkeys(["accuracy", "abstention", "truthfulness"], _judged_metric),
     "gcue": _gcue,
     "evidence_hit_rate": _evidence_hit_rate,
-    **{name: partial(_claim_metric, metric=name) for name in _CLAIM_METRICS},
-    **{name: partial(_answer_metric, metric=name) for name in OWN_METRICS},
+    **dict.fromkeys(_CLAIM_METRICS, _claim_metric),
+    **dict.fromkeys(OWN_METRICS, _answer_metric),
 }
 """Metric → the function that computes it on any benchmark."""
 
@@ -202,8 +203,7 @@ def stratum_rows(
     Without it they are "in training data", the questions whose groups are in the model's
     part of `trained` (see `trained_groups`), and "not in training data".
     """
-    (model,) = answered.arm["model"].unique()
-    judged = answered.judged
+    judged, model = answered.judged, answered.arm["model"].iloc[0]
     if model in trained and "stratum" not in judged:
         known = judged["group"].isin(list(trained[model]))
         names = {True: "in training data", False: "not in training data"}
@@ -227,17 +227,20 @@ def cross_benchmark_scores(answered: Sequence[JudgedBenchmark]) -> pd.DataFrame:
     rows: list[dict[Hashable, Any]] = []
     for each in answered:
         arm = each.arm
-        judges = " | ".join(arm["judge"].unique()) if "judge" in arm else ""
-        named: dict[Hashable, Any] = {"benchmark": each.name}
-        named |= {"model": arm["model"].iloc[0], "setting": each.setting}
-        named |= {"retriever": each.retriever, "judge": judges}
+        same: dict[Hashable, Any] = {
+            "benchmark": each.name,
+            "model": arm["model"].iloc[0],
+            "setting": each.setting,
+        }
+        same["retriever"] = each.retriever
+        same["judge"] = " | ".join(arm["judge"].unique()) if "judge" in arm else ""
         for name, metric in ACROSS.items():
-            found = metric(each)
+            found = metric(each, name)
             if not isinstance(found, str) and not found["n"]:
                 found = "no answer has a verdict"
             if isinstance(found, str):
                 found = {"n": 0, "n_failed": 0, "reason": found}
-            rows.append({"unit_of_n": "questions", **found, **named, "metric": name})
+            rows.append({"unit_of_n": "questions", **found, **same, "metric": name})
     table = pd.DataFrame(rows).reindex(columns=_COLUMNS).fillna({"reason": ""})
     ratios = table["metric"].eq("gcue")
     table["unit"] = ratios.map({True: "ratio", False: "percent"})

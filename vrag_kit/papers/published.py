@@ -70,11 +70,9 @@ def format_spread(table: pd.DataFrame, by: Sequence[str]) -> pd.Series:
     """Formats the range and median of `value` in each group of `by`: "−22.4 to 7.9, median
     −13.1".
     """
-    spread = table.groupby(list(by), sort=False)["value"].agg(["min", "max", "median"])
-    cells = [_reach(*map(float, row)) for row in spread.itertuples(index=False)]
-    return pd.Series(cells, spread.index)
+    groups = table.groupby(list(by), sort=False)["value"]
+    return groups.agg(lambda values: _reach(values.min(), values.max(), values.median()))
 
 
-def _reach(*numbers: float) -> str:
-    words = (f"{number:.1f}".replace("-", "−") for number in numbers)
-    return "{} to {}, median {}".format(*words)
+def _reach(low: float, high: float, median: float) -> str:
+    return f"{low:.1f} to {high:.1f}, median {median:.1f}".replace("-", "−")

@@ -21,7 +21,7 @@ GRAPH = (entry("kg-1", ("Talia ensis", "")), entry("kg-2", ("Talia osa", "")))
 
 def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
     pipelines = paper.search.oracle_pipelines(
-        SearchPipeline(images=listed("image", *GRAPH), threshold=0.99)
+        SearchPipeline(images=listed("image", *GRAPH), similarity_threshold=0.99)
     )
     oracle, plain = pipelines["oracle entity"].images, pipelines["no oracle"].images
     assert oracle is not None

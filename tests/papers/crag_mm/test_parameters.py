@@ -11,6 +11,7 @@ from strange_server import StrangeServer, text_in
 
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.parameters import Setup
+from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import all_notebooks
 from vrag_kit.synthetic import crag_mm
@@ -19,15 +20,18 @@ from vrag_kit.workspace import Workspace
 
 SEARCH = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "reference"}
 SEARCH |= {"rewriter": "", "image_service": "", "web_service": "words"}
-PROMPTS = {"prompt_set": "paper", "image_context_chars": 900, "web_context_chars": 800}
-CONVERSATION = {"history": "generated", "early_stopping": False, "max_answer_tokens": 75}
-CONVERSATION |= {"answer_tokenizer": ""}
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Benchmark:
     pages = {each.doc_id: each for each in [page("w", "Van", "A van has wheels.")]}
     return replace(make_conversations(tmp_path, {"a": 3, "b": 3, "c": 1}), corpus=pages)
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Setup:
+    at = Workspace(answers_dir=tmp_path, cache_dir=tmp_path)
+    return Setup(SEARCH, crag_mm.PROMPTS, crag_mm.CONVERSATION, {}, at)
 
 
 @pytest.mark.parametrize("number", ["52", "55"])
@@ -40,26 +44,21 @@ def test_the_notebooks_ask_the_synthetic_editions_as_60_does(number: str) -> Non
     assert names["conversation"] == crag_mm.CONVERSATION
 
 
-def test_parameters_name_arms_and_talks(world: Benchmark, tmp_path: Path) -> None:
-    setup = Setup(
-        SEARCH, PROMPTS, CONVERSATION, {}, Workspace(answers_dir=tmp_path, cache_dir=tmp_path)
-    )
+def test_parameters_name_arms_and_talks(world: Benchmark, setup: Setup) -> None:
     searches = setup.open(world)
-    assert (searches.images, searches.image_k, searches.web_k) == (None, 3, 2)
     assert searches.web is not None
-    assert (searches.threshold, searches.rewrite) == (0.5, "reference")
+    assert searches == SearchPipeline(
+        web=searches.web, image_k=3, web_k=2, similarity_threshold=0.5, rewrite="reference"
+    )
     with pytest.raises(VragError, match="no rewriter"):
         replace(setup, search={**SEARCH, "rewrite": "retrieved"}).open(world)
 
 
 def test_the_control_asks_some_conversations_with_another_image(
-    world: Benchmark, tmp_path: Path
+    world: Benchmark, setup: Setup
 ) -> None:
     with StrangeServer() as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        setup = Setup(
-            SEARCH, PROMPTS, CONVERSATION, {}, Workspace(answers_dir=tmp_path, cache_dir=tmp_path)
-        )
         searches = setup.open(world)
         both = setup.ask_with_control([model], world, searches, ["mm_llm"], 2)
         bare = setup.ask([model], world, searches, ["mm_llm"], history="none")

@@ -115,7 +115,7 @@ def test_budgets_are_in_characters_names_first_then_attributes_that_fit(query: Q
     about = {"a": {"x": "y" * 900}, "b": {"x": "y" * 5000}, "c": {"x": "z" * 300}}
     entries = [entry(f"kg-{name}", (name, about[name])) for name in "abc"]
     pages = [page(f"w{n}", f"T{n}", "w" * size) for n, size in enumerate((900, 2000, 10))]
-    chosen = load_prompts("paper", image_chars=2000, web_chars=2500)
+    chosen = load_prompts("paper", 2000, 2500)
     prompt = render(chosen.template("task_2"), query, [*entries, *pages])
     image, web = contexts_of(prompt)
     assert "a, b, c\n" in image  # every name, each once

@@ -70,7 +70,8 @@ def test_a_converted_index_is_searched_by_its_vectors_and_belongs_to_the_split(
         corpus=read_image_index(folder),
         qrels={name: {} for name in queries},
     )
-    services = open_services(benchmark, small.clip, "bm25", small.at, indexes=str(tmp_path))
+    search = {"image_service": small.clip, "web_service": "bm25"}
+    services = open_services(benchmark, search, small.at, indexes=str(tmp_path))
     assert services.web is None  # there are no pages
     assert services.images is not None
     run = services.images.search(list(queries.values()), 2)

@@ -20,7 +20,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers.crag_mm.results import LOW_LESS_NORMAL, RETRIEVED
+from vrag_kit.papers.crag_mm.results import RETRIEVED
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.types import Benchmark, Query
 
@@ -90,7 +90,7 @@ def test_a_drop_is_the_unpaired_difference_of_two_slices() -> None:
     letters = "".join(f"{bad}{good}" for bad, good in zip("WMRW" * 20, "RRMW" * 20, strict=True))
     labels = paper.results.slice_labels(benchmark, SearchPipeline())["low_quality"]
     table = judged(benchmark, task_2=letters)
-    row = paper.results.slice_contrast(table, benchmark, labels, LOW_LESS_NORMAL).iloc[0]
+    row = paper.results.slice_contrast(table, benchmark, labels, ("low quality", "normal")).iloc[0]
     bad, good = np.array([-1, 0, 1, -1] * 20), np.array([1, 1, 0, -1] * 20)
     welch = stats.ttest_ind(bad, good, equal_var=False)
     interval = [100 * end for end in welch.confidence_interval()]
@@ -103,7 +103,7 @@ def test_a_drop_is_the_unpaired_difference_of_two_slices() -> None:
 def test_each_question_has_the_retrieval_status_of_its_entity(tmp_path: Path) -> None:
     benchmark = questions(*[""] * 5, entities="Talia ensis,Talia osa,Bora,Nobody,")
     images = listed("image", *GRAPH)
-    searches = SearchPipeline(images=images, image_k=2, threshold=0.92)
+    searches = SearchPipeline(images=images, image_k=2, similarity_threshold=0.92)
     facets = paper.results.slice_labels(benchmark, searches)
     assert list(facets["entity"].values()) == [
         RETRIEVED, "below threshold", "in index, not retrieved", "not in index", "not annotated"

@@ -16,8 +16,8 @@ from strange_server import StrangeServer, text_in
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, ask_conversations, load_rewriter
-from vrag_kit.generation.rewriting import parse_rewriting
-from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS, rewriting_prompts
+from vrag_kit.generation.rewriting import Rewriter, parse_rewriting
+from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS, REWRITING
 from vrag_kit.papers.crag_mm.search import SearchPipeline, with_mismatched_images
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import Workspace
@@ -48,19 +48,18 @@ def ask(
 ) -> Any:
     model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
     talk = ConversationConfig(prompts=PROMPT_SETS["paper"], search=arms)
-    return ask_conversations(
-        [model],
-        talks,
-        arms.contexts(talks, which),
-        Workspace(answers_dir=folder),
-        conversation=talk,
-    )
+    asked = [model], talks, arms.contexts(talks, which), Workspace(answers_dir=folder)
+    return ask_conversations(*asked, conversation=talk)
+
+
+def rewriter(server: StrangeServer, folder: Path) -> Rewriter:
+    at = Workspace(answers_dir=folder)
+    return load_rewriter(f"writer@{server.url}", at, prompts=REWRITING)
 
 
 def told(server: StrangeServer) -> list[str]:
     """All words of the answerer's questions, in order."""
-    words = [text_in(body) for body in server.requests]
-    return [each for each in words if "Query: " in each]
+    return [words for words in map(text_in, server.requests) if "Query: " in words]
 
 
 def test_each_arm_searches_and_is_told_what_it_should(
@@ -68,9 +67,8 @@ def test_each_arm_searches_and_is_told_what_it_should(
 ) -> None:
     arms = SearchPipeline(images=listed("image", *ENTRIES), web=listed("text", *PAGES))
     images, web = arms.images.name, arms.web.name
-    assert arms.found_by == {"mm_llm": "", "task_1": images} | dict.fromkeys(
-        ["task_2", "task_3"], f"{images} + {web}"
-    )
+    both = f"{images} + {web}"
+    assert arms.found_by == {"mm_llm": "", "task_1": images, "task_2": both, "task_3": both}
     which = ["mm_llm", "task_1", "task_2", "task_3"]
     table = ask(server, talks, arms, which, tmp_path)
     last = table[table["query_id"] == "a-1"].set_index("setting")
@@ -103,10 +101,8 @@ def test_the_web_is_searched_for_the_rewritten_question(
     }
     scores = {"What of the Van?": {"w1": 1.0}, "turn 1 of a?": {"w3": 1.0}}
     web, images = listed_scores("text", PAGES, scores), listed("image", *ENTRIES)
-    writer = load_rewriter(
-        f"writer@{server.url}", Workspace(answers_dir=tmp_path), prompts=rewriting_prompts()
-    )
-    arms = SearchPipeline(images=images, web=web, rewrite="retrieved_history", rewriter=writer)
+    how: Any = {"rewrite": "retrieved_history", "rewriter": rewriter(server, tmp_path)}
+    arms = SearchPipeline(images=images, web=web, **how)
     table = ask(server, talks, arms, ["task_3"], tmp_path)
     assert table["search_query"].tolist() == ["What of the Van?", "turn 1 of a?"]
     assert table["rewrite_status"].tolist() == ["rewritten", "unparsed"]
@@ -120,11 +116,8 @@ def test_a_turn_whose_question_nobody_said_anew_fails_with_that(
     server: StrangeServer, talks: Benchmark, tmp_path: Path
 ) -> None:
     server.plans = {"Question: turn 0 of a?": ["filtered"]}
-    writer = load_rewriter(
-        f"writer@{server.url}", Workspace(answers_dir=tmp_path), prompts=rewriting_prompts()
-    )
     both = {"images": listed("image", *ENTRIES), "web": listed("text", *PAGES)}
-    arms = SearchPipeline(**both, rewrite="image", rewriter=writer)
+    arms = SearchPipeline(**both, rewrite="image", rewriter=rewriter(server, tmp_path))
     table = ask(server, talks, arms, ["task_3"], tmp_path)
     assert table["status"].tolist() == ["refused", "skipped"]
     assert told(server) == []

@@ -11,12 +11,10 @@ import pandas as pd
 import pytest
 from mrag_rows import four_questions
 
-from vrag_kit.analysis import load_results
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers import published
 from vrag_kit.papers.mrag_bench.settings import QUESTIONS
-from vrag_kit.papers.mrag_bench.statements import check_statements
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import Workspace
 
@@ -34,12 +32,23 @@ def papers() -> Benchmark:
 def differences(*rows: tuple[str, str, float, float, float]) -> pd.DataFrame:
     """(model, setting, value, ci_low, ci_high) in points, overall."""
     columns = ["model", "setting", "value", "ci_low", "ci_high"]
-    return pd.DataFrame(rows, columns=columns).assign(scenario="overall", baseline="no_rag", n=60)
+    same = {"metric": "accuracy", "scenario": "overall", "baseline": "no_rag", "n": 60}
+    return pd.DataFrame(rows, columns=columns).assign(**same)
 
 
-def verdicts(folder: Path, notebook: str) -> dict[tuple[str, str], str]:
+def checked(
+    folder: Path,
+    notebook: str,
+    table: pd.DataFrame,
+    benchmark: Benchmark,
+    means: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """The saved checks, by statement and model."""
+    paper.statements.check_statements(
+        notebook, table, benchmark, Workspace(figures_dir=folder), means
+    )
     claims = pd.read_csv(folder / "mrag_bench" / f"{notebook}_claims.csv")
-    return claims.set_index(["statement_id", "system"])["verdict"].to_dict()
+    return claims.set_index(["statement_id", "system"])
 
 
 def test_a_statement_is_tested_for_the_models_that_it_is_about(
@@ -51,23 +60,15 @@ def test_a_statement_is_tested_for_the_models_that_it_is_about(
         (OPEN, "retrieved_rag", 4.0, 1.0, 7.0),
         ("mine", "retrieved_rag", -3.0, -6.0, 0.0),
     )
-    check_statements("31", gains, papers, Workspace(figures_dir=tmp_path))
-    assert verdicts(tmp_path, "31") == {
+    assert checked(tmp_path, "31", gains, papers)["verdict"].to_dict() == {
         ("gold_helps", "mine"): "supported",
         ("gold_helps", OPEN): "supported",
         ("gold_gain_open_models", OPEN): "compatible",
         ("retrieved_hurts_open_models", OPEN): "contradicted",
     }
-    assert check_statements(
-        "31", gains.iloc[:0], papers, Workspace(figures_dir=tmp_path)
-    ).data.empty
-    check_statements("31", gains, four_questions(), Workspace(figures_dir=tmp_path))
-    assert not {"supported", "contradicted"} & set(verdicts(tmp_path, "31").values())
-
-
-def answers(setting: str, k: int, scores: list[float]) -> pd.DataFrame:
-    about = {"scenario": "angle", "aspect": "perspective", "stratum": "s", "marks": ""}
-    return factories.judged(model="mine", k=k, setting=setting, score=scores, **about)
+    assert checked(tmp_path, "31", gains.iloc[:0], papers).empty
+    elsewhere = checked(tmp_path, "31", gains, four_questions())["verdict"]
+    assert set(elsewhere) == {"not tested: not the paper's data"}
 
 
 @pytest.mark.slow
@@ -83,12 +84,13 @@ def test_a_setting_at_chance_decides_no_statement(
 ) -> None:
     """Images are right 39 times of 40, so that the difference is clear in all three."""
     counts = {"gt_rag": 39, "gt_text": text, "no_rag": 10}
-    parts = [answers(name, 1, [1.0] * n + [0.0] * (40 - n)) for name, n in counts.items()]
-    judged = pd.concat(parts, ignore_index=True)
+    scores = {name: [1.0] * n + [0.0] * (40 - n) for name, n in counts.items()}
+    about = {"scenario": "angle", "aspect": "perspective", "stratum": "s", "marks": "", "k": 1}
+    judged = factories.judged_arms(scores, ["setting"], model="mine", **about)
     gains = paper.results.gains_by_scenario(judged, weights=None, baseline="gt_text")
     means = paper.results.accuracy_by_scenario(judged, weights=None)
-    check_statements("32", gains, papers, Workspace(figures_dir=tmp_path), means)
-    assert verdicts(tmp_path, "32") == {("gold_image_vs_text", "mine"): verdict}
+    found = checked(tmp_path, "32", gains, papers, means)["verdict"]
+    assert found.to_dict() == {("gold_image_vs_text", "mine"): verdict}
     arms = paper.results.settings_at_chance(means)["setting"].tolist()
     assert arms == (["gt_text"] if "chance" in verdict else [])  # without evidence: expected
 
@@ -99,10 +101,9 @@ def test_the_correlation_with_retrieval_is_compared_with_the_papers(
     tables = published("mrag_bench", 6), published("mrag_bench", 7)
     found = paper.retrieval.retrieval_accuracy_correlations(*tables)
     named = found.assign(value=found["pearson"], setting=found["metric"], baseline="")
-    check_statements("33", named, papers, Workspace(figures_dir=tmp_path))
-    assert list(verdicts(tmp_path, "33").values()) == ["undecided", "compatible"]
-    claims = load_results(tmp_path)
-    assert set(claims["metric"]) == {"correlation of accuracy with hit@5"}
+    named["metric"] = "correlation of accuracy with " + named["metric"]
+    claims = checked(tmp_path, "33", named, papers)
+    assert claims["verdict"].tolist() == ["undecided", "compatible"]
     # r = 0.952; Fisher's interval of four points is tanh(atanh 0.952 ± 1.96)
     low = math.tanh(math.atanh(0.9519) - 1.96)
     assert claims["ci_low"].tolist() == pytest.approx([low, low], abs=0.01)
@@ -111,9 +112,7 @@ def test_the_correlation_with_retrieval_is_compared_with_the_papers(
 def test_a_folder_that_cannot_be_written_is_named(papers: Benchmark, tmp_path: Path) -> None:
     (tmp_path / "mrag_bench").write_text("a file", encoding="utf-8")
     with pytest.raises(VragError, match="the claims cannot be saved"):
-        check_statements(
-            "31", differences(("mine", "gt_rag", 1, 0, 2)), papers, Workspace(figures_dir=tmp_path)
-        )
+        checked(tmp_path, "31", differences(("mine", "gt_rag", 1, 0, 2)), papers)
 
 
 def test_verdicts_hold_with_holm_over_the_statements_of_a_notebook(
@@ -125,9 +124,7 @@ def test_verdicts_hold_with_holm_over_the_statements_of_a_notebook(
     """
     reaches = {"a": 12.0, "b": 8.2, "c": 6.5, "d": 3.0}
     rows = [(name, "gt_rag", 10.0, 10 - reach, 10 + reach) for name, reach in reaches.items()]
-    check_statements("31", differences(*rows), papers, Workspace(figures_dir=tmp_path))
-    claims = pd.read_csv(tmp_path / "mrag_bench" / "31_claims.csv")
-    found = claims[claims["value"].notna()].set_index("system")
+    found = checked(tmp_path, "31", differences(*rows), papers).loc["gold_helps"]
     expected = {"a": 0.103, "b": 0.0339, "c": 0.0078, "d": 0.0}
     assert found["p_holm"].to_dict() == pytest.approx(expected, abs=2e-3)
     assert found["verdict"].to_dict() == {"a": "undecided"} | dict.fromkeys("bcd", "supported")

@@ -19,7 +19,6 @@ from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.benchmarks import load_inat_corpus, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
-from vrag_kit.papers.statements import DataSource
 from vrag_kit.papers.visual_rag.published import EDITIONS, data_source, reported
 from vrag_kit.papers.visual_rag.replication import (
     PAPER_RETRIEVERS,
@@ -68,13 +67,16 @@ def papers(guide: Benchmark) -> Benchmark:
 def test_the_papers_data_are_an_edition_by_its_bytes_and_not_by_its_counts(
     papers: Benchmark, guide: Benchmark
 ) -> None:
-    assert data_source(papers) == DataSource(papers.name, "Visual-RAG v1, second upload")
-    other = replace(papers, read_from=(papers.fingerprint, "0" * 40))
-    assert data_source(other).no_verdict == "not tested: not the paper's data"
-    assert data_source(papers.with_documents([])).edition  # what is shown beside moves no question
-    few = papers.subset(list(papers.queries)[1:])
-    assert data_source(few).no_verdict == "not tested: not the paper's data"
-    assert data_source(guide).no_verdict == "not tested: synthetic data"  # it was drawn
+    def source(benchmark: Benchmark) -> tuple[str, str]:
+        found = data_source(benchmark)
+        return found["data_version"], found["verdict"]
+
+    assert source(papers) == ("Visual-RAG v1, second upload", "")
+    assert source(papers.with_documents([])) == source(papers)  # it moves no question
+    other = ("", "not tested: not the paper's data")
+    assert source(replace(papers, read_from=(papers.fingerprint, "0" * 40))) == other
+    assert source(papers.subset(list(papers.queries)[1:])) == other
+    assert source(guide) == ("", "not tested: synthetic data")  # it was drawn
 
 
 def test_the_annotations_are_known_by_gits_hash_of_their_bytes(tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ def test_a_drawn_edition_is_synthetic_whatever_its_name(tmp_path: Path, papers: 
     first = {name: replace(query, metadata={**query.metadata, "where": where})}
     drawn = replace(papers, queries={**papers.queries, **first})
     found = data_source(drawn)
-    assert (found.edition, found.no_verdict) == ("", "not tested: synthetic data")
+    assert (found["data_version"], found["verdict"]) == ("", "not tested: synthetic data")
 
 
 POOLED = np.mean(

@@ -7,6 +7,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,25 +16,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import expand_strata, load_results, paired_differences, per_query
+from vrag_kit.analysis.estimates import Estimate
 from vrag_kit.papers import visual_rag as paper
-from vrag_kit.papers.statements import SYNTHETIC, DataSource, Statement, load_statement_checks
+from vrag_kit.papers.statements import Statement, load_statement_checks
 from vrag_kit.papers.visual_rag.gcue import gcue
-from vrag_kit.papers.visual_rag.published import PAPER_NAMES, PAPER_QUERIES
+from vrag_kit.papers.visual_rag.published import EDITIONS, PAPER_NAMES, PAPER_QUERIES
 from vrag_kit.papers.visual_rag.statements import (
     STATEMENTS,
-    Number,
     published_scores,
-    save_checks,
     statement_numbers,
     statement_scores,
 )
+from vrag_kit.types import Benchmark
 from vrag_kit.workspace import Workspace
 
 TABLES = paper.audit.published_tables()
-PAPERS = DataSource("visual-rag", "Visual-RAG v1, first upload")
-GUIDE = DataSource("Guide", no_verdict=SYNTHETIC)
+PAPERS = factories.benchmark(name="the paper's", read_from=("f", next(iter(EDITIONS))))
 OURS = {theirs: ours for ours, theirs in PAPER_NAMES.items()}
 BY_NAME = {each.name: each for each in STATEMENTS}
+
+
+def checked(
+    folder: Path, notebook: str, table: pd.DataFrame, benchmark: Benchmark = PAPERS
+) -> pd.DataFrame:
+    """The saved checks of answers."""
+    paper.check_statements(notebook, table, benchmark, Workspace(figures_dir=folder))
+    return load_statement_checks(folder)
 
 
 @cache
@@ -53,7 +61,7 @@ def reported(said: Statement) -> dict[str, float]:
     return {name: number.value for name, number in numbers.items()}
 
 
-def ours(name: str, judged: pd.DataFrame, table: int = 3) -> dict[str, Number]:
+def ours(name: str, judged: pd.DataFrame, table: int = 3) -> dict[str, Estimate]:
     """The statement's numbers in judged answers like those of a table."""
     return statement_numbers(BY_NAME[name], statement_scores(judged, table))
 
@@ -64,8 +72,7 @@ def test_on_answers_like_the_papers_every_number_is_the_one_its_tables_give(
 ) -> None:
     if said.table == 2:
         hits = TABLES[2].query("metric == 'hit'")
-        runs = hits.assign(value=hits["value"] / 100, query_id="q", group="g")
-        arms = statement_scores(runs, 2)
+        arms = statement_scores(hits.assign(value=hits["value"] / 100, query_id="q", group="g"), 2)
     else:
         arms = replayed(int(said.table))
     found = {name: number.value for name, number in statement_numbers(said, arms).items()}
@@ -106,25 +113,23 @@ def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_ver
     queries = [f"q{i}" for i in range(PAPER_QUERIES)]
     scores = pd.DataFrame({"query_id": queries, "group": queries}).assign(metric="hit", k=30)
     scores = scores.assign(retriever="own", value=[0.0] * missed + [1.0] * (374 - missed))
-    for source, expected in ((PAPERS, verdict), (GUIDE, SYNTHETIC)):
-        (row,) = save_checks("02", scores, source, Workspace(figures_dir=tmp_path)).to_dict(
-            "records"
-        )
+    elsewhere = "not tested: not the paper's data"
+    for data, expected in ((PAPERS, verdict), (factories.benchmark(), elsewhere)):
+        (row,) = checked(tmp_path, "02", scores, data).to_dict("records")
         assert (row["n"], row["verdict"]) == (374, expected)
         assert row["value"] == pytest.approx(100 * missed / 374, abs=0.006)
-        assert (row["ci_low"] == row["ci_high"]) == bool(source.edition)
+        assert (row["ci_low"] == row["ci_high"]) == (data is PAPERS)
 
 
 def test_a_gain_has_the_interval_of_the_notebooks_own_table(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     scores = {("own", "zero_shot", 0): rng.integers(0, 2, 40) * 1.0}
     table = judged_arms(scores | {("own", "gt_clue", 1): rng.integers(0, 3, 40) / 2})
-    (row,) = save_checks("03", table, PAPERS, Workspace(figures_dir=tmp_path)).to_dict("records")
-    differences = {"arm": "setting", "by": ["model"], "baseline": "zero_shot"}
-    same = paired_differences(per_query(table), **differences).iloc[0]
+    (row,) = checked(tmp_path, "03", table).to_dict("records")
+    same = paired_differences(per_query(table), arm="setting", by=["model"], baseline="zero_shot")
     assert (row["statement_id"], row["system"], row["n"]) == ("clue_helps", "own", 40)
     for name in ("value", "ci_low", "ci_high"):
-        assert row[name] == pytest.approx(100 * same[name], abs=0.006)
+        assert row[name] == pytest.approx(100 * same[name].iloc[0], abs=0.006)
 
 
 @pytest.mark.slow
@@ -138,25 +143,23 @@ def test_the_smallest_of_several_has_an_interval_that_covers_it() -> None:
     assert covered >= 0.95 * rounds
 
 
-def test_gcue_is_that_of_its_own_table_and_undecided_where_a_clue_does_not_help() -> None:
+@pytest.mark.parametrize("helps", [True, False])
+def test_gcue_is_that_of_its_own_table_and_undecided_where_a_clue_does_not_help(
+    helps: bool,
+) -> None:
     rights = {("zero_shot", 0): 16, ("non_clue", 1): 16, ("gt_clue", 1): 72}
     rights |= {("one_in_k", 3): 64, ("one_in_k", 5): 40}
-    for helps in (True, False):
-        # of 80; without help the ratio of two negative numbers would be above 1
-        known = rights if helps else {arm: 80 - right for arm, right in rights.items()}
-        arms = {("gpt-4o", *arm): [1.0] * n + [0.0] * (80 - n) for arm, n in known.items()}
-        table = judged_arms(arms)
-        (number,) = ours("gcue_proprietary_recovers", table).values()
-        curve = gcue(table, lambdas=[0.5]).set_index("k")["value"]
-        said = BY_NAME["gcue_proprietary_recovers"]
-        verdict = said.verdict(number.value, said.p_value(*number[:3]))
-        if helps:
-            assert number.value == pytest.approx(curve[5] - curve[3])
-            assert verdict == "contradicted"
-        else:
-            assert np.isnan(number.value)
-            assert curve.isna().all()
-            assert verdict == "undecided"
+    # of 80; without help the ratio of two negative numbers would be above 1
+    known = rights if helps else {arm: 80 - right for arm, right in rights.items()}
+    arms = {("gpt-4o", *arm): [1.0] * n + [0.0] * (80 - n) for arm, n in known.items()}
+    table = judged_arms(arms)
+    (number,) = ours("gcue_proprietary_recovers", table).values()
+    curve = gcue(table, lambdas=[0.5]).set_index("k")["value"]
+    said = BY_NAME["gcue_proprietary_recovers"]
+    verdict = said.verdict(number.value, said.p_value(*number[:3]))
+    assert verdict == ("contradicted" if helps else "undecided")
+    assert number.value == pytest.approx(curve[5] - curve[3], nan_ok=True)
+    assert curve.isna().all() == (not helps)
 
 
 def test_several_clues_stand_among_ten_images_as_in_the_papers_table() -> None:
@@ -174,14 +177,12 @@ def test_saved_checks_are_results_with_the_strata_apart(tmp_path: Path) -> None:
     arms = {("own", setting, int(setting == "gt_clue")): each for setting, each in scores.items()}
     arms |= {(OURS["GPT-4o"], *arm[1:]): each[::-1] for arm, each in arms.items()}
     strata = expand_strata(judged_arms(arms), {"own": [f"q{i}" for i in range(10)]})
-    save_checks("03", strata, PAPERS, Workspace(figures_dir=tmp_path))
+    table = checked(tmp_path, "03", strata)
     saved = load_results(tmp_path)
     assert set(saved["experiment"]) == {"03_claims"}
     assert set(saved["metric"]) == {"difference in accuracy"}
-    assert set(saved["unit"]) == {"points"}
     # of the open models the largest gain is not known before all five were asked
     assert set(saved["statement_id"]) == {"clue_helps", "clue_helps_proprietary_models"}
-    table = load_statement_checks(tmp_path)
     rows = table[table["statement"].str.startswith("a clue lifts every model")]
     numbers = rows[rows["system"] == "own"].set_index("stratum")["verdict"]
     assert numbers["in training data"] == "contradicted"

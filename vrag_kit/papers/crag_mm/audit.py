@@ -18,27 +18,26 @@ from vrag_kit.papers.audit import check_text_numbers, run_checks
 from vrag_kit.papers.crag_mm.conversations import early_stopping_rule
 from vrag_kit.papers.published import published
 
-LENGTHS: Mapping[int, float] = {2: 3, 3: 7, 4: 20, 5: 37, 6: 33}
+LENGTHS = {2: 3, 3: 7, 4: 20, 5: 37, 6: 33}
 """Maps the number of turns of a conversation to its weight. The weights are ours: 2 to 6 turns,
 mean 4.9, as in the paper.
 """
 
 
-def independent_turns_early_stop(
-    rates: tuple[float, float, float], lengths: Mapping[int, float] = LENGTHS
-) -> float:
+def independent_turns_early_stop(rates: tuple[float, float, float]) -> float:
     """Computes the exact share of conversations, in [0, 1], that the paper's rule stops early if
-    turns are independent and correct, missing or incorrect with the same `rates`.
+    turns are independent and correct, missing or incorrect with the same `rates`, and conversations
+    have `LENGTHS`.
 
     Rates are normalised. Every sequence of turns is enumerated, 3 to the power of their number.
     """
     chances = dict(zip((1.0, 0.0, -1.0), (rate / sum(rates) for rate in rates), strict=True))
     stopped = 0.0
-    for length, weight in lengths.items():
+    for length, weight in LENGTHS.items():
         for scores in product(chances, repeat=length):
             if early_stopping_rule(scores) is not None:
                 stopped += weight * prod(chances[each] for each in scores)
-    return stopped / sum(lengths.values())
+    return stopped / sum(LENGTHS.values())
 
 
 Tables = Mapping[int | str, pd.DataFrame]
@@ -65,12 +64,12 @@ def published_tables() -> dict[int | str, pd.DataFrame]:
 
 def audit(tables: Tables) -> pd.DataFrame:
     """Runs every check of the audit. Columns: check, table, cell, reported, recomputed, tolerance,
-    finding, note; as in the other papers' audits (`audit_table`, `contradictions`).
+    finding, note; as in the other papers' audits (`audit_table`).
 
     Values are in percent, or counts. Statements of the text are in the check "text vs. tables".
     `tables` are `published_tables()`.
     """
-    frames = {**_results(tables), **_repeats(tables), **_counts(tables), **_recall(tables)}
+    frames = {**_results(tables), **_repeats(tables), **_counts(tables)}
     checks = [*run_checks("crag_mm", frames), *check_text_numbers("crag_mm", frames)]
     return pd.concat(checks, ignore_index=True)
 
@@ -130,7 +129,7 @@ def _repeats(tables: Tables) -> dict[str, pd.DataFrame]:
 
 
 def _counts(tables: Tables) -> dict[str, pd.DataFrame]:
-    """Tables 2, 3 and 7, and their totals and averages."""
+    """Tables 2, 3 and 7, their totals and averages, and recall of Figures 3 and 7."""
     frames = {}
     for name, number, rows, column in (
         ("t2", 2, ["image_quality"], "image_type"),
@@ -146,16 +145,10 @@ def _counts(tables: Tables) -> dict[str, pd.DataFrame]:
         frames[name] = wide.dropna(subset="parts").reset_index().set_index(rows[0], drop=False)
     questions = tables[3].query("domain == 'total'")
     frames["t3"] = questions.pivot(index="question_type", columns="split", values="value")
-    return {**frames, "questions": tables[3]}
-
-
-def _recall(tables: Tables) -> dict[str, pd.DataFrame]:
-    """Recall of Figures 3 and 7."""
     curves = tables["figure03_curves"]
     kinds = tables["figure07"].pivot(index="k", columns="setting", values="value")
     own = EGOCENTRIC_SHARE * kinds["egocentric"] + (1 - EGOCENTRIC_SHARE) * kinds["non-egocentric"]
     whole = curves.query("setting == 'whole image'")
-    return {
-        "recall": whole.assign(own=whole["k"].map(own)),
-        "highest_recall": curves.groupby("setting")[["value"]].max(),
-    }
+    frames["recall"] = whole.assign(own=whole["k"].map(own))
+    frames["highest_recall"] = curves.groupby("setting")[["value"]].max()
+    return {**frames, "questions": tables[3]}

@@ -25,22 +25,18 @@ AFTER = ("accuracy_early_stopped", "missing_early_stopped", "hallucination_early
 """The same shares after early stopping."""
 PER_CONVERSATION = ("truthfulness", "early_stop", "early_stop_before_last_turn", "successful_turns")
 METRICS = (*BEFORE, *AFTER, *PER_CONVERSATION)
-OF_QUESTIONS = (*BEFORE, *AFTER, "truthfulness")
-"""The metrics of single questions."""
 _BOUNDS = ("bound_low", "bound_high")
-RIGHT = 1.0
-"""Score of a correct turn; a missing one scores 0, an incorrect one −1 (section 4)."""
 
 
 def early_stopping_rule(scores: Sequence[float]) -> int | None:
     """Returns the first turn, from 1, that is not correct and follows one that is not; None if
-    there is none.
+    there is none. A correct turn scores 1, a missing one 0, an incorrect one −1 (section 4).
 
     That turn keeps its score, and all later ones count as missing (early stop, section 4). A turn
     without a score, NaN, does not count as incorrect.
     """
     for turn in range(1, len(scores)):
-        if scores[turn - 1] < RIGHT and scores[turn] < RIGHT:
+        if scores[turn - 1] < 1 and scores[turn] < 1:
             return turn
     return None
 
@@ -61,7 +57,7 @@ def conversation_means(
     after early stopping, then over conversations, on the judge's scale; early_stop the share of
     conversations that `stop` ended, possibly at their last turn, and early_stop_before_last_turn
     the share ended with turns left; successful_turns the correct turns after early stopping, per
-    conversation. Single questions have only `OF_QUESTIONS`; their truthfulness is accuracy −
+    conversation. Of single questions only `BEFORE`, `AFTER` and truthfulness, which is accuracy −
     hallucination.
 
     n counts conversations, n_turns their turns; the interval is over groups. n_failed counts
@@ -76,25 +72,24 @@ def conversation_means(
     conversation, before its turns are split into slices, in whose order the rows are. Raises
     `KeyError` for a query without a slice, and `VragError` as `apply_early_stop` does.
     """
-    single = not any(query.conversation_id for query in benchmark.queries.values())
-    metrics: Sequence[str] = OF_QUESTIONS if single else METRICS
-    keys = [*by] if slices is None else [*by, "slice"]
+    keys, metrics = [*by, "metric"], list(METRICS)
+    if not any(query.conversation_id for query in benchmark.queries.values()):
+        metrics = [*BEFORE, *AFTER, "truthfulness"]
     if slices is not None:
-        metrics = ["truthfulness"]
+        keys, metrics = [*by, "slice", "metric"], ["truthfulness"]
     units = _units(judged, benchmark, stop, metrics, by, slices)
     known = units["value"].notna()
     units = units.assign(n=units["conversation"].where(known), n_failed=units["failed"])
     units["n_turns"] = units["n_turns"].where(known, 0).astype(int)
-    means = cluster_means(units, [*keys, "metric"])[[*keys, "metric", "value", "ci_low", "ci_high"]]
+    means = cluster_means(units, keys)[[*keys, "value", "ci_low", "ci_high"]]
     numbers = {"n": "nunique", "n_turns": "sum", "n_failed": "sum"} | dict.fromkeys(_BOUNDS, "mean")
-    counts = units.groupby([*keys, "metric"], sort=False, dropna=False).agg(numbers)
+    counts = units.groupby(keys, sort=False, dropna=False).agg(numbers)
     table = means.join(counts.reset_index(drop=True))
     if slices is None:
         return table
     order = list(dict.fromkeys(slices.values()))
-    return table.sort_values(
-        "slice", key=lambda names: names.map(order.index), kind="stable", ignore_index=True
-    )
+    rows = table["slice"].map(order.index).argsort(kind="stable")
+    return table.iloc[rows].reset_index(drop=True)
 
 
 def conversation_values(
@@ -137,28 +132,26 @@ def _units(
     for bound, end in zip(_BOUNDS, (scale.worst, scale.best), strict=True):
         filled = rows.assign(score=rows["score"].mask(missing, end))
         versions[bound] = _turn_values(mark_stopped(filled, stop), by)
-    passes = conversation_passes(rows)
-    lost = missing.groupby(passes).transform("any")
-    unit = list(dict.fromkeys([*keys, "conversation", "query_id", "group"]))
-    means, tables = dict.fromkeys(versions, "mean"), {}
+    rows = rows.assign(passes=conversation_passes(rows), n_turns=1)
+    lost = missing.groupby(rows["passes"]).transform("any")
+    ends = {"truthfulness": scale, "successful_turns": Scale(0.0, float(rows["turns"].max()))}
+    parts = []
     for metric in metrics:
         values = {name: version[metric] for name, version in versions.items()}
-        failed = lost if metric in BEFORE else rows["after_stop"].isna()
-        units = rows.assign(**values, failed=failed, n_turns=1)
+        on = ends.get(metric, SHARES)
+        part = rows.assign(**values, metric=metric, score_min=on.worst, score_max=on.best)
+        part["failed"] = lost if metric in BEFORE else rows["after_stop"].isna()
         if metric in PER_CONVERSATION:
-            units["query_id"] = units["conversation"]
-            whole = units.groupby([*unit, passes], sort=False, dropna=False)
-            units = whole.agg(means | {"n_turns": "sum", "failed": "any"}).reset_index()
+            part["query_id"] = part["conversation"]
         else:
-            units["failed"] &= units["turn"].eq(0)  # a conversation fails once
-        runs = units.groupby(unit, sort=False, dropna=False)
-        units = runs.agg(means | {"n_turns": "mean", "failed": "sum"}).reset_index()
-        ends = scale if metric == "truthfulness" else SHARES
-        if metric == "successful_turns":
-            ends = Scale(0.0, float(rows["turns"].max()))
-        tables[metric] = units.assign(score_min=ends.worst, score_max=ends.best)
-    table = pd.concat(tables, names=["metric"])
-    return table.reset_index("metric").reset_index(drop=True)
+            part["failed"] &= part["turn"].eq(0)  # a conversation fails once
+        parts.append(part)
+    unit = ["metric", *keys, "conversation", "query_id", "group", "score_min", "score_max"]
+    unit, means = list(dict.fromkeys(unit)), dict.fromkeys(versions, "mean")
+    whole = pd.concat(parts).groupby([*unit, "passes"], sort=False, dropna=False)
+    units = whole.agg(means | {"n_turns": "sum", "failed": "any"}).reset_index()
+    runs = units.groupby(unit, sort=False, dropna=False)
+    return runs.agg(means | {"n_turns": "mean", "failed": "sum"}).reset_index()
 
 
 def _turn_values(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -13,8 +13,6 @@ from matplotlib.figure import Figure
 from vrag_kit.analysis import finding, report_table
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.papers.crag_mm.judge import OUTCOMES
-from vrag_kit.papers.crag_mm.search import SETTING_NAMES
-from vrag_kit.papers.crag_mm.statistics import LABEL_NAMES
 from vrag_kit.plotting.diagnostics import outcome_bars
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
 from vrag_kit.plotting.panels import Names, line_plot
@@ -36,8 +34,19 @@ BOTH_COUNTS = (
 """Sentences for a caption of `truthfulness_gains`: what each metric is a mean of."""
 TRUTHFULNESS = "Truthfulness (mean score × 100)"
 NAMES: Names = {
-    **SETTING_NAMES,
-    **LABEL_NAMES,
+    "mm_llm": "no search (MM-LLM)",
+    "task_1": "image search (Task 1)",
+    "task_2": "image and web search (Task 2)",
+    "task_3": "image and web search (Task 3)",
+    "image_quality": "image quality",
+    "image_type": "image type",
+    "domain": "domain",
+    "query_category": "question type",
+    "dynamism": "dynamism",
+    "history": "dependence on earlier turns",
+    "head": "head (popular)",
+    "torso": "torso",
+    "tail": "tail (rare)",
     "reported": "reported (the paper's data; one tick per model)",
     "matched": "own image",
     "mismatched": "another image (control)",
@@ -85,12 +94,12 @@ def outcome_figure(
     """Draws `outcome_bars` of correct, missing and hallucinated answers, in percent: a bar for each
     value of the column `row`, with the metric `beside` at its end. `unit` is what n counts.
     """
-    models = shares["model"].unique()
+    models, shown = shares["model"].unique(), {name: name for name in _COLORS}
     look: dict[str, Any] = {"rows": ["model", row] if len(models) > 1 else row, "panels": panels}
-    look |= {"outcomes": {name: name for name in _COLORS}, "colors": _COLORS, "beside": beside}
+    look |= {"outcomes": shown, "colors": _COLORS, "beside": beside, "unit": unit, "title": title}
     look |= {"names": {"truthfulness": "truthfulness =\naccuracy − hallucination", **names}}
-    look |= {"xlabel": f"{unit.capitalize()} (%)", "unit": unit, "title": title}
-    return outcome_bars(shares, **look, caption=f"Models: {', '.join(models)}. {caption}".strip())
+    words = f"Models: {', '.join(models)}. {caption}".strip()
+    return outcome_bars(shares, **look, xlabel=f"{unit.capitalize()} (%)", caption=words)
 
 
 def headline(gains: pd.DataFrame, arm: str, baseline: str) -> str:
@@ -163,12 +172,9 @@ def task_images(benchmark: Benchmark, judged: pd.DataFrame) -> tuple[Figure, pd.
     query = benchmark.queries[query_id]
     accepted = Tile(None, "accepted answer", shorten(" | ".join(query.answers), 100))
     rows = {"": [Tile(query.image, "image"), Tile(None, "question", query.text), accepted]}
-    words = []
-    for row in mine.to_dict("records"):
-        name = SETTING_NAMES[row["setting"]]
-        words.append(f"{OUTCOMES.get(row['score'], 'failed')} with {name}")
-        rows[name] = _answered(benchmark, row)
-    title = f"The answer to this question is {', '.join(words)}"
+    rows |= {NAMES[row["setting"]]: _answered(benchmark, row) for row in mine.to_dict("records")}
+    outcomes = mine["score"].map(OUTCOMES).fillna("failed") + " with " + mine["setting"].map(NAMES)
+    title = f"The answer to this question is {', '.join(outcomes)}"
     figure = image_grid(rows, height=1.2, title=title, caption=f"{benchmark.name}. {_FRAMES}")
     columns = ["model", "setting", "query_id", "search_query", "doc_ids", "answer"]
     return figure, mine[[*columns, "verdict", "score"]]
@@ -181,10 +187,9 @@ def conversation_card(benchmark: Benchmark, turns: pd.DataFrame) -> tuple[Figure
     setting's, from `apply_early_stop`; drawn is the first conversation with a correct turn that
     stops before its last one, else the first. Returns the figure and the rows of the conversation.
     """
-    scored = turns.assign(right=turns["score"] > 0).groupby("conversation", sort=False)
-    ends = scored.agg({"right": "any", "stopped_at": "first", "turns": "first"})
-    stops = ends[ends["right"] & (ends["stopped_at"] < ends["turns"] - 1)]
-    chosen = (stops if len(stops) else ends).index[0]
+    right = turns.loc[turns["score"] > 0, "conversation"]
+    early = turns["conversation"].isin(right) & (turns["stopped_at"] < turns["turns"] - 1)
+    chosen = (turns[early] if early.any() else turns)["conversation"].iloc[0]
     mine = turns[turns["conversation"] == chosen].drop_duplicates("turn").sort_values("turn")
     stop = mine["stopped_at"].iloc[0]
     rows: dict[str, list[Tile]] = {}

@@ -51,16 +51,12 @@ def read_result(raw: str) -> Verdict:
     return truth_verdict(right)
 
 
-_DROPPED = re.compile(r"[^a-z0-9 ]")
-_SAID = ("i dont know", "i do not know")
-
-
 def is_abstention_code(answer: str) -> bool:
     """Abstention rule of the authors' code of 2026: "I don't know" or "I do not know", ignoring all
     but letters, digits and spaces. "Sorry, I can't tell" is an answer.
     """
-    words = _DROPPED.sub("", answer.lower())
-    return any(said in words for said in _SAID)
+    words = re.sub("[^a-z0-9 ]", "", answer.lower())
+    return "i dont know" in words or "i do not know" in words
 
 
 def is_abstention_challenge(answer: str) -> bool:
@@ -118,10 +114,6 @@ def _fields(query: Query, answer: str) -> dict[str, str]:
     return {name: one_line(text) for name, text in fields.items()}
 
 
-MOST_TOKENS = 1024
-"""Maximum number of tokens of a verdict, as in the paper (A.5.2)."""
-
-
 def load_truthfulness_judge(
     entry: Entry,
     at: Workspace | None = None,
@@ -129,21 +121,19 @@ def load_truthfulness_judge(
     abstention: str = "code",
 ) -> Judge:
     """Loads the judge that a parameter names: "truth_rule", any model that `load_generator` takes,
-    with the paper's prompt, or a custom class with scale (-1, 1).
+    with the paper's prompt and 1,024 tokens (A.5.2), or a custom class with scale (-1, 1).
 
     `abstention` names the rule, one of `READINGS`, by which an answer is missing. Raises as
     `load_judge` does, and `VragError` for an unknown rule.
     """
     rubric = truthfulness_rubric(abstention=abstention)
-    judge = load_judge(entry, at, rubric=rubric, max_new_tokens=MOST_TOKENS)
+    judge = load_judge(entry, at, rubric=rubric, max_new_tokens=1024)
     if isinstance(judge, TruthfulnessRuleJudge):
         return TruthfulnessRuleJudge(READINGS[abstention])
     return judge
 
 
-CLASSES = {"correct": "accurate", "incorrect": "hallucinated", "missing": "missing"}
-"""Maps a label to its name in Table 7."""
-AVERAGE = "average"
+_CLASSES = {"correct": "accurate", "incorrect": "hallucinated", "missing": "missing"}
 
 
 def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
@@ -156,7 +146,7 @@ def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
     occurs has no value (NaN). An answer without a verdict is not assigned to any class.
     """
     rows = []
-    for label, name in CLASSES.items():
+    for label, name in _CLASSES.items():
         of_it, said = labelled["label"] == label, labelled["judged"] == label
         both = of_it & said
         parts = {"accuracy": (of_it == said, of_it | True), "precision": (both, said)}
@@ -165,10 +155,10 @@ def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
             # hits that count double make a share of hits F1
             weights = np.where(hit[among], 2.0, 1.0) if metric == "f1" else None
             found = estimate(hit[among], labelled["query_id"][among], weights=weights)
-            rows.append((name, metric, *found[:4]))
-    table = pd.DataFrame(rows, columns=["label", "metric", "value", "ci_low", "ci_high", "n"])
+            rows.append({"label": name, "metric": metric, **found._asdict()})
+    table = pd.DataFrame(rows).drop(columns="n_failed")
     means = table.groupby("metric", sort=False)["value"].mean()  # of the classes that occur
-    average = means.reset_index().assign(label=AVERAGE, n=len(labelled))
+    average = means.reset_index().assign(label="average", n=len(labelled))
     return pd.concat([table, average], ignore_index=True)
 
 
@@ -201,7 +191,7 @@ def evaluate_judge(judge: Judge) -> pd.DataFrame:
     without a verdict), agrees, rule (its marks) and verdict (its text).
     """
     table, queries = judge_test_set(), {}
-    for row in table.to_dict("records"):
+    for row in table.drop_duplicates("query_id").to_dict("records"):
         name, answers = row["query_id"], (row["reference"],)
         queries[name] = Query(query_id=name, text=row["question"], answers=answers, group=name)
     benchmark = Benchmark(

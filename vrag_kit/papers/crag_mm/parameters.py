@@ -16,6 +16,7 @@ from vrag_kit.config import Entry
 from vrag_kit.files import project_path
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations, load_rewriter
 from vrag_kit.generation.prompts import PromptSet, open_prompt_set, read_prompts
+from vrag_kit.generation.rewriting import Rewriter
 from vrag_kit.judging import Judge
 from vrag_kit.papers.crag_mm.chroma import EMBEDDINGS
 from vrag_kit.papers.crag_mm.conversations import early_stopping
@@ -29,10 +30,10 @@ from vrag_kit.retrieval import SearchService, cached_service, image_service, tex
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import Workspace
 
-IMAGE_CHARS = 8_000
-WEB_CHARS = 32_000
-"""Longest context in characters: the paper's 2k and 8k tokens, as counted by its code."""
-_REWRITING = read_prompts(Path(__file__).with_name("rewriting.yaml"))
+REWRITING = read_prompts(Path(__file__).with_name("rewriting.yaml"))
+"""Prompts for query rewriting, written for the kit: the settings image, retrieved, image_history
+and retrieved_history.
+"""
 _PAPER = read_prompts(Path(__file__).with_name("prompts.yaml"))
 _CODE = replace(_PAPER, settings={arm: {None: f"{arm}, code"} for arm in _PAPER.settings})
 PROMPT_SETS: Mapping[str, PromptSet] = {"paper": _PAPER, "code": _CODE}
@@ -43,22 +44,16 @@ task_3, and do not shorten answers.
 
 
 def load_prompts(
-    layout: str = "paper", *, image_chars: int = IMAGE_CHARS, web_chars: int = WEB_CHARS
+    prompt_set: str = "paper", image_context_chars: int = 8_000, web_context_chars: int = 32_000
 ) -> PromptSet:
-    """Returns the prompts in a layout, with contexts of `image_chars` and `web_chars` characters at
-    most. A layout may be a custom YAML file, which defaults to the paper's prompts.
+    """Returns the prompts in a layout, with contexts of at most so many characters; by default the
+    paper's 2k and 8k tokens, as counted by its code. A layout may be a custom YAML file, which
+    defaults to the paper's prompts.
 
     Raises `VragError` as `open_prompt_set` does.
     """
-    budgets = {"image_chars": image_chars, "web_chars": web_chars}
-    return open_prompt_set(layout, PROMPT_SETS, "layout").with_values(budgets)
-
-
-def rewriting_prompts(*, image_chars: int = IMAGE_CHARS) -> PromptSet:
-    """Returns the prompts for query rewriting, written for the kit: the settings image, retrieved,
-    image_history and retrieved_history, with entries limited to `image_chars` characters.
-    """
-    return _REWRITING.with_values({"image_chars": image_chars})
+    budgets = {"image_chars": image_context_chars, "web_chars": web_context_chars}
+    return open_prompt_set(prompt_set, PROMPT_SETS, "prompt_set").with_values(budgets)
 
 
 Parameter = Mapping[str, Any]  # Any: a notebook's parameters have values of any type
@@ -72,22 +67,21 @@ def index_folders(folder: Path, split: str) -> tuple[Path, Path]:
 
 def open_services(
     benchmark: Benchmark,
-    images: Entry,
-    web: Entry,
+    search: Parameter,
     at: Workspace,
     indexes: str = "",
-    **options: Any,  # fields of `SearchPipeline`
+    rewriter: Rewriter | None = None,
 ) -> SearchPipeline:
-    """Opens the searches over a benchmark's own documents: a pipeline with these `options`, whose
-    `images` and `web` are None where the benchmark has no documents to search.
+    """Opens the searches over a benchmark's own documents: a pipeline whose `images` and `web` are
+    None where the benchmark has no documents to search.
 
-    `images` is a retriever that takes an image; `web` one that takes text, "bm25" or "words". Where
-    the folder `indexes` holds a converted official index of the split at the end of the benchmark's
-    name, its vectors are searched, and vectors of queries are cached there. Search results are
-    cached in the workspace's `cache_dir`, as are other vectors. Raises `VragError` as
-    `image_service` and `text_service` do.
+    `search` has fields of `SearchPipeline`, and the entries image_service, a retriever that takes
+    an image, and web_service, one that takes text, "bm25" or "words". Where the folder `indexes`
+    holds a converted official index of the split at the end of the benchmark's name, its vectors
+    are searched, and vectors of queries are cached there. Search results are cached in the
+    workspace's `cache_dir`, as are other vectors. Raises `VragError` as `image_service` and
+    `text_service` do.
     """
-    cache = project_path(at.cache_dir)
     folders = index_folders(project_path(indexes), benchmark.name.rpartition("-turn-")[2])
     found: dict[str, SearchService] = {}
     for kind, folder in zip(("image", "web"), folders, strict=True):
@@ -98,12 +92,15 @@ def open_services(
         }
         converted = indexes and (folder / EMBEDDINGS).is_dir()
         vectors = at.model_copy(update={"cache_dir": folder / EMBEDDINGS}) if converted else at
+        entry = search[f"{kind}_service"]
         if kind == "image" and documents:
-            found[kind] = image_service(documents, images, vectors)
+            found["images"] = image_service(documents, entry, vectors)
         elif documents:
-            found[kind] = text_service(documents, web, vectors, chunks=page_chunks)
-    services = {kind: cached_service(service, cache) for kind, service in found.items()}
-    return SearchPipeline(images=services.get("image"), web=services.get("web"), **options)
+            found["web"] = text_service(documents, entry, vectors, chunks=page_chunks)
+    models = ("image_service", "web_service", "rewriter")
+    options = {name: value for name, value in search.items() if name not in models}
+    options |= {kind: cached_service(each, at.cache_dir) for kind, each in found.items()}
+    return SearchPipeline(**options, rewriter=rewriter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,27 +127,12 @@ class Setup:
         characters of the retrieved entries as `prompts` allows. Raises `VragError` for a `rewrite`
         that needs a model where `rewriter` is "", and as `open_services` and `load_rewriter` do.
         """
-        search, rewriter = self.search, None
+        rewriter, search = None, self.search
         if search["rewriter"] and search["rewrite"] not in NOT_REWRITTEN:
-            prompts = rewriting_prompts(image_chars=self.prompts["image_context_chars"])
+            budget = {"image_chars": self.prompts["image_context_chars"]}
+            prompts = REWRITING.with_values(budget)
             rewriter = load_rewriter(search["rewriter"], self.at, prompts=prompts)
-        return open_services(
-            benchmark,
-            search["image_service"],
-            search["web_service"],
-            self.at,
-            self.indexes,
-            image_k=search["image_k"],
-            web_k=search["web_k"],
-            threshold=search["similarity_threshold"],
-            rewrite=search["rewrite"],
-            rewriter=rewriter,
-        )
-
-    def prompt_set(self) -> PromptSet:
-        """Returns the prompts of turns; raises `VragError` for an unknown prompt_set."""
-        image, web = (self.prompts[f"{name}_context_chars"] for name in ("image", "web"))
-        return load_prompts(self.prompts["prompt_set"], image_chars=image, web_chars=web)
+        return open_services(benchmark, search, self.at, self.indexes, rewriter)
 
     def ask(
         self,
@@ -172,15 +154,15 @@ class Setup:
         if given["answer_tokenizer"]:
             cut = TokenLimit(given["max_answer_tokens"], given["answer_tokenizer"])
         config = ConversationConfig(
-            prompts=self.prompt_set(),
+            prompts=load_prompts(**self.prompts),
             history=history or given["history"],
             search=searches,
             stop=early_stopping(judge, benchmark) if judge and given["early_stopping"] else None,
             cut=cut,
         )
-        how: Any = {"decoding": self.decoding, "conversation": config}
-        contexts = searches.contexts(benchmark, settings)
-        return ask_conversations(models, benchmark, contexts, self.at, **how)
+        contexts, decoding = searches.contexts(benchmark, settings), self.decoding
+        asked = models, benchmark, contexts, self.at
+        return ask_conversations(*asked, conversation=config, decoding=decoding)
 
     def ask_with_control(
         self,

@@ -15,18 +15,11 @@ from vrag_kit.judging.text import normalized_words
 from vrag_kit.papers.crag_mm.statistics import image_type
 from vrag_kit.papers.published import published
 from vrag_kit.retrieval import SearchService
-from vrag_kit.retrieval.entity_hit_rate import (
-    Relevance,
-    entity_coverage,
-    entity_hit_rate,
-    hit_rate,
-)
+from vrag_kit.retrieval.entity_hit_rate import Relevance, entity_coverage, entity_hit_rate, hit_rate
 from vrag_kit.types import Benchmark, Document, Query, ordered
 
 IMAGE_CUTOFFS = (1, 5, 10, 15, 20, 25, 30)
 WEB_CUTOFFS = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
-DRAWN = (1, 5, 10, 20, 30, 40, 50)
-"""Cutoffs at which curves are drawn."""
 _PAGES = "answer hit rate"
 _ENTITY = "entity hit rate, image search (Figure 3)"
 CURVES = {
@@ -40,9 +33,6 @@ BY_IMAGE = {
 }
 """The panels of `recall_lines` → their names: curves over k, and rows of images."""
 REPORTED = "CRAG-MM, reported"
-WHOLE, CROPPED = "whole image", "marked region"
-WITH_MARGIN = "region with margin"
-"""The annotated region with a margin around it (ours)."""
 
 
 def image_recall(
@@ -55,13 +45,12 @@ def image_recall(
     Queries without an annotated entity are excluded; the table may be empty.
     """
     queries = [query for query in benchmark.queries.values() if query.entity]
-    cutoffs = [*(each for each in IMAGE_CUTOFFS if each < k), k]
-    tables = {}
+    cutoffs, tables = [*(each for each in IMAGE_CUTOFFS if each < k), k], []
     for setting, service in services.items():
         run = service.search(queries, k)
-        rates = entity_hit_rate(run, queries, service.corpus, entity_names, cutoffs=cutoffs)
-        tables[setting] = rates
-    table = pd.concat(tables, names=["setting"]).reset_index("setting")
+        found = entity_hit_rate(run, queries, service.corpus, entity_names, cutoffs=cutoffs)
+        tables.append(found.assign(setting=setting))
+    table = pd.concat(tables, ignore_index=True)
     asked = table["query_id"].map(benchmark.queries.get)
     quality = [query.metadata["image_quality"] for query in asked]
     return table.assign(image_type=asked.map(image_type), image_quality=quality)
@@ -151,16 +140,15 @@ def recall_lines(
     The source is the benchmark's `name`, for pages with the `web` unless standard ("…, large web"),
     or `REPORTED`.
     """
-    whole = images[images["setting"] == WHOLE]
+    whole = images[images["setting"] == "whole image"]
     by_type, by_quality = BY_IMAGE
-    of_pages = pages.assign(panel=f"{_PAGES}, " + pages["asked"] + " (Figure 3)", source=name)
-    if web != "standard":
-        of_pages["source"] = f"{name}, {web} web"
+    of_pages = pages.assign(panel=f"{_PAGES}, " + pages["asked"] + " (Figure 3)")
+    source = name if web == "standard" else f"{name}, {web} web"
     parts = [
         images.assign(panel=_ENTITY, series=images["setting"], source=name),
         whole.assign(panel=by_type, series=whole["image_type"], source=name),
         whole.assign(panel=by_quality, series=whole["image_quality"], source=name),
-        of_pages.assign(series=pages["setting"]),
+        of_pages.assign(series=pages["setting"], source=source),
     ]
     ours = cluster_means(pd.concat(parts), ["panel", "source", "series", "k", "metric"])
     paper = published("crag_mm", ["figure03_curves", "figure07"])

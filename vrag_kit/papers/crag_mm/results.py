@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis import paired_differences, to_percent
 from vrag_kit.analysis.comparisons import cluster_difference, holm_by_family
@@ -17,17 +18,13 @@ from vrag_kit.benchmarks.datasets.crag_mm import NAMES
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
+from vrag_kit.papers import statements
 from vrag_kit.papers.crag_mm.audit import CONVERSATIONS
 from vrag_kit.papers.crag_mm.conversations import conversation_means, conversation_values
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.papers.crag_mm.statistics import KINDS, image_type
 from vrag_kit.papers.published import format_spread, published
-from vrag_kit.papers.statements import (
-    DataSource,
-    make_data_source,
-    save_statement_checks,
-    select_differences,
-)
+from vrag_kit.papers.statements import data_columns, select_differences
 from vrag_kit.retrieval.entity_hit_rate import entity_coverage, entity_hit_rate
 from vrag_kit.types import Benchmark, QueryId
 from vrag_kit.workspace import Workspace
@@ -67,22 +64,19 @@ def truthfulness_gains(
     return to_percent(gains[["metric", "baseline", *others]].reset_index(drop=True))
 
 
-NEEDS_HISTORY = "needs history"
-SELF_CONTAINED = "self-contained"
 NOT_ANNOTATED = "not annotated"
-LOW, NORMAL = "low quality", "normal"
-LOW_LESS_NORMAL, NEEDS_LESS_ALONE = (LOW, NORMAL), (NEEDS_HISTORY, SELF_CONTAINED)
-"""Pairs of slices that the paper compares: the harder one, and its baseline."""
+RETRIEVED = "retrieved"
 Labels = Mapping[QueryId, str]
 _FACETS: Mapping[str, Sequence[str]] = {
-    "low_quality": (NORMAL, LOW),
+    "low_quality": ("normal", "low quality"),
     "image_quality": NAMES["image_quality"],
     "image_type": KINDS,
     "domain": NAMES["domain"],
     "query_category": NAMES["query_category"],
     "dynamism": NAMES["dynamism"],
     "popularity": ("head", "torso", "tail"),
-    "history": (SELF_CONTAINED, NEEDS_HISTORY),
+    "history": ("self-contained", "needs history"),
+    "entity": (RETRIEVED, "below threshold", "in index, not retrieved", "not in index"),
 }
 """Facet → its slices, in the order of the paper's figures."""
 
@@ -91,40 +85,60 @@ def needs_history(benchmark: Benchmark) -> dict[QueryId, str]:
     """Maps each query to "needs history", "self-contained", or "not annotated", as are all single
     questions.
     """
-    words = {True: NEEDS_HISTORY, False: SELF_CONTAINED, None: NOT_ANNOTATED}
-    labels = {}
-    for name, query in benchmark.queries.items():
-        needs = query.metadata.get("needs_history") if query.conversation_id else None
-        labels[name] = words[needs]
-    return labels
+    words = {True: "needs history", False: "self-contained", None: NOT_ANNOTATED}
+    return {
+        name: words[query.metadata.get("needs_history") if query.conversation_id else None]
+        for name, query in benchmark.queries.items()
+    }
 
 
 def slice_labels(benchmark: Benchmark, searches: SearchPipeline) -> dict[str, dict[QueryId, str]]:
     """Maps each facet to the slice of each query: image quality in two levels and in all, image
-    type, domain, query category, dynamism, popularity, history, and entity
-    (`entity_retrieval_status`).
+    type, domain, query category, dynamism, popularity, history, and entity, its retrieval status.
 
     A query without the annotation is in the slice "not annotated"; a facet without any annotated
     query is absent, as popularity, history and entity are in the public data. Slices are in the
     order of the paper's figures.
+
+    The status of an entity is that among the first `image_k` entries of the image search. Above the
+    threshold it is "retrieved", and the prompt contains it. Otherwise it is "below threshold", not
+    among the entries ("in index, not retrieved"), or "not in index".
     """
-    history, marks = needs_history(benchmark), {}
+    history, entity = needs_history(benchmark), _entity_status(benchmark, searches)
+    marks = {}
     for name, query in benchmark.queries.items():
         quality = query.metadata.get("image_quality")
-        own = {"image_type": image_type(query), "history": history[name]}
-        own["low_quality"] = LOW if quality not in (NORMAL, None, "") else str(quality or "")
-        marks[name] = {**query.metadata, **own}
+        low = quality not in ("normal", None, "")
+        own = {"low_quality": "low quality" if low else quality}
+        own |= {"image_type": image_type(query), "history": history[name]}
+        marks[name] = {**query.metadata, **own, "entity": entity.get(name)}
     found = {}
     for facet, slices in _FACETS.items():
         labels = {name: each.get(facet) or NOT_ANNOTATED for name, each in marks.items()}
         if set(labels.values()) != {NOT_ANNOTATED}:
             found[facet] = _sorted_by_label(labels, [*slices, NOT_ANNOTATED])
-    status = entity_retrieval_status(benchmark, searches)
-    return found | ({"entity": status} if status else {})
+    return found
 
 
 def _sorted_by_label(labels: Labels, order: Sequence[str]) -> dict[QueryId, str]:
     return dict(sorted(labels.items(), key=lambda each: order.index(each[1])))
+
+
+def _entity_status(benchmark: Benchmark, searches: SearchPipeline) -> dict[QueryId, str]:
+    """The retrieval status of each entity that the data name; none without an image search."""
+    images, queries = searches.images, list(benchmark.queries.values())
+    if images is None or not any(query.entity for query in queries):
+        return {}
+    run = images.search(queries, searches.image_k)
+    coverage = entity_coverage(queries, images.corpus, entity_names)
+    words = {True: "in index, not retrieved", False: "not in index"}
+    labels = {name: words[held] for name, held in coverage.items()}
+    kept = run[run["score"] > searches.similarity_threshold]
+    found_in, cutoffs = (queries, images.corpus, entity_names), [searches.image_k]
+    for label, hits in (("below threshold", run), (RETRIEVED, kept)):
+        found = entity_hit_rate(hits, *found_in, cutoffs=cutoffs)
+        labels |= dict.fromkeys(found.loc[found["value"] == 1, "query_id"], label)
+    return labels
 
 
 def slice_means(
@@ -161,50 +175,19 @@ def slice_contrast(
     that is over models. n and n_baseline count conversations. No row if a slice is empty.
     """
     values = conversation_values(judged, benchmark, slices=labels)
-    known = values[values["slice"].isin(pair)].dropna(subset="value")
-    rows = []
+    known, rows = values[values["slice"].isin(pair)].dropna(subset="value"), []
     for key, part in known.groupby(ARM, sort=False, dropna=False):
         first = part["slice"].eq(pair[0]).to_numpy(bool)
         if first.all() or not first.any():
             continue
-        found = cluster_difference(
-            part["value"].to_numpy(float), part["group"], first, scale_of(part)
-        )
-        numbers = (found.value, *found.interval(), int(first.sum()), int((~first).sum()))
-        rows.append((*key, "truthfulness", *pair, *numbers, found.p_value()))
-    columns = ["model", "arm", "k", "metric", "setting", "baseline", "value", "ci_low", "ci_high"]
+        scores = part["value"].to_numpy(float)
+        found = cluster_difference(scores, part["group"], first, scale_of(part))
+        counts = int(first.sum()), int((~first).sum())
+        rows.append((*key, *pair, found.value, *found.interval(), *counts, found.p_value()))
+    columns = ["model", "arm", "k", "setting", "baseline", "value", "ci_low", "ci_high"]
     table = pd.DataFrame(rows, columns=[*columns, "n", "n_baseline", "p"])
-    return to_percent(table.assign(p_holm=holm_by_family(table, ["arm"])))
-
-
-RETRIEVED = "retrieved"
-BELOW_THRESHOLD = "below threshold"
-NOT_RETRIEVED = "in index, not retrieved"
-NOT_IN_INDEX = "not in index"
-_STATUSES = (RETRIEVED, BELOW_THRESHOLD, NOT_RETRIEVED, NOT_IN_INDEX, NOT_ANNOTATED)
-
-
-def entity_retrieval_status(benchmark: Benchmark, searches: SearchPipeline) -> dict[QueryId, str]:
-    """Maps each query to the retrieval status of its entity among the first `image_k` entries of
-    the image search. Above the threshold it is `RETRIEVED`, and the prompt contains it. Otherwise
-    it is `BELOW_THRESHOLD`, not among the entries (`NOT_RETRIEVED`), or not in the index
-    (`NOT_IN_INDEX`); "not annotated" if the data do not name it. Worst last. Empty without an image
-    search, and if the data name no entity.
-    """
-    images, queries = searches.images, list(benchmark.queries.values())
-    if images is None or not any(query.entity for query in queries):
-        return {}
-    run = images.search(queries, searches.image_k)
-    coverage = entity_coverage(queries, images.corpus, entity_names)
-    labels = {name: NOT_RETRIEVED if held else NOT_IN_INDEX for name, held in coverage.items()}
-    kept = run[run["score"] > searches.threshold]
-    for label, hits in ((BELOW_THRESHOLD, run), (RETRIEVED, kept)):
-        found = entity_hit_rate(
-            hits, queries, images.corpus, entity_names, cutoffs=[searches.image_k]
-        )
-        labels |= dict.fromkeys(found.loc[found["value"] == 1, "query_id"], label)
-    every = {name: labels.get(name, NOT_ANNOTATED) for name in benchmark.queries}
-    return _sorted_by_label(every, _STATUSES)
+    table = table.assign(metric="truthfulness", p_holm=holm_by_family(table, ["arm"]))
+    return to_percent(table)
 
 
 def with_entity_retrieved(judged: pd.DataFrame, facets: Mapping[str, Labels]) -> pd.DataFrame:
@@ -233,8 +216,7 @@ def published_range(table: int) -> pd.DataFrame:
     return wide.reindex(columns=[name for name in SHOWN if name in wide])
 
 
-OF_CONVERSATIONS = ("task_3", NEEDS_HISTORY)
-"""Settings and slices of which statements are about conversations."""
+_OF_CONVERSATIONS = ("task_3", "needs history")
 _EDITION = "CRAG-MM, public test, told by name and count; release not known"
 _SESSIONS = {
     "crag-mm-single-turn-public-test": 1938,  # 30 % of 6,462
@@ -243,35 +225,29 @@ _SESSIONS = {
 _FEWEST, _MOST = 0.95, 1.01  # of these: pictures may be missing; neither count is printed
 
 
-def data_source(benchmark: Benchmark) -> DataSource:
-    """Returns the data source of statement checks: the paper's public test set, on which all its
-    tables are based, or data without a verdict. The released files' hashes are unknown here. It is
-    identified by its loader's name, which any rows in this layout get, and its approximate number
-    of questions or conversations.
+def data_source(benchmark: Benchmark) -> dict[str, str]:
+    """Returns the columns of statement checks on a benchmark (`data_columns`): the paper's public
+    test set, on which all its tables are based, or data without a verdict. The released files'
+    hashes are unknown here. It is identified by its loader's name, which any rows in this layout
+    get, and its approximate number of questions or conversations.
     """
-    count = len({query.group for query in benchmark.queries.values()})
-    share = count / _SESSIONS.get(benchmark.name, math.inf)
-    return make_data_source(benchmark, _EDITION if _FEWEST <= share <= _MOST else "")
+    share = len(set(benchmark.groups.values())) / _SESSIONS.get(benchmark.name, math.inf)
+    return data_columns(benchmark, _EDITION if _FEWEST <= share <= _MOST else "")
 
 
 def check_statements(
-    notebook: str,
-    differences: pd.DataFrame,
-    single: Benchmark,
-    multi: Benchmark,
-    at: Workspace,
-) -> pd.DataFrame:
+    notebook: str, differences: pd.DataFrame, single: Benchmark, multi: Benchmark, at: Workspace
+) -> Styler:
     """Checks the paper's statements that a notebook's differences can test, one row per statement
-    and model, and saves them as NN_claims.csv below the workspace's `figures_dir`. Columns
-    are `STATEMENT_COLUMNS` of `papers.statements`.
+    and model, by `check_statements` of `papers.statements`.
 
     `notebook` is its number ("52"); `differences` are `truthfulness_gains` or `slice_contrast`:
     model, metric, setting, baseline, value, ci_low, ci_high, n, in points. Statements about
     task_3 or history are about `multi`, the others about `single`; a verdict is given on the
-    paper's own data only (`save_statement_checks`). Raises `VragError` if the folder cannot be
-    written.
+    paper's own data only. Raises `VragError` if the folder cannot be written.
     """
     numbers = select_differences("crag_mm", notebook, differences)
-    sources = {True: data_source(multi), False: data_source(single)}
-    each = [sources[setting in OF_CONVERSATIONS] for setting in numbers["setting"]]
-    return save_statement_checks("crag_mm", notebook, numbers, each, at)
+    on_turns = numbers["setting"].isin(_OF_CONVERSATIONS)
+    parts = [numbers[~on_turns].assign(**data_source(single))]
+    parts.append(numbers[on_turns].assign(**data_source(multi)))
+    return statements.check_statements("crag_mm", notebook, pd.concat(parts), at)

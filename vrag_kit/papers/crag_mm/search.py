@@ -22,10 +22,6 @@ from vrag_kit.papers.crag_mm.conversations import conversation_values
 from vrag_kit.retrieval import SearchService, annotated_region, with_regions
 from vrag_kit.types import Benchmark, Context, DocId, Document, Query, QueryId, ordered
 
-IMAGE_K = 30
-WEB_K = 50
-THRESHOLD = 0.75
-"""Minimum similarity (exclusive) of an image search entry."""
 ARMS: Mapping[str, tuple[str, ...]] = {
     "mm_llm": (),
     "task_1": ("image",),
@@ -33,16 +29,9 @@ ARMS: Mapping[str, tuple[str, ...]] = {
     "task_3": ("image", "web"),
 }
 """Maps a setting to its searches. mm_llm and task_3 also get the conversation."""
-SETTING_NAMES = {
-    "mm_llm": "no search (MM-LLM)",
-    "task_1": "image search (Task 1)",
-    "task_2": "image and web search (Task 2)",
-    "task_3": "image and web search (Task 3)",
-}
-"""Setting → its name in figures."""
 NOT_REWRITTEN = ("none", "reference")
 """Kinds of web search queries without a model. none: the question itself. reference: the annotated
-reference query, where there is one. The others are settings of `rewriting_prompts`, rewritten by a
+reference query, where there is one. The others are settings of `REWRITING`, rewritten by a
 model that gets the image (as in the authors' code), also the image search results (as in the
 paper's text), also the earlier turns (ours).
 """
@@ -56,11 +45,12 @@ class SearchPipeline:
     """Image search by a query's image; None where no setting needs it."""
     web: SearchService | None = None
     """Web search by a text query; None where no setting needs it."""
-    image_k: int = IMAGE_K
-    web_k: int = WEB_K
-    threshold: float = THRESHOLD
+    image_k: int = 30
+    web_k: int = 50
+    similarity_threshold: float = 0.75
+    """Minimum similarity (exclusive) of an image search entry."""
     rewrite: str = "none"
-    """One of `NOT_REWRITTEN`, or a setting of `rewriting_prompts`."""
+    """One of `NOT_REWRITTEN`, or a setting of `REWRITING`."""
     rewriter: Rewriter | None = None
     """Model that rewrites questions, where `rewrite` needs one."""
 
@@ -108,33 +98,33 @@ class SearchPipeline:
         Entries without a named entity, and pages without title or snippet, have no text to show:
         they are skipped, and counted. A turn fails if the rewriter fails on its question.
         """
-        found = [RetrievedEvidence()] * len(contexts)
+        found: dict[tuple[str, QueryId], RetrievedEvidence] = {}
+        turns = list(zip(contexts, histories, strict=True))
         for arm in dict.fromkeys(context.setting for context in contexts):
-            places = [at for at, context in enumerate(contexts) if context.setting == arm]
-            queries = [benchmark.queries[contexts[at].query_id] for at in places]
-            evidence = self._found(arm, queries, [histories[at] for at in places])
-            for at, each in zip(places, evidence, strict=True):
-                found[at] = each
-        return found
+            mine = [turn for turn in turns if turn[0].setting == arm]
+            queries = [benchmark.queries[context.query_id] for context, _ in mine]
+            evidence = self._found(arm, queries, [history for _, history in mine])
+            found |= {(arm, name): each for name, each in evidence.items()}
+        return [found[context.setting, context.query_id] for context in contexts]
 
     def _found(
         self, arm: str, queries: Sequence[Query], histories: Sequence[History]
-    ) -> list[RetrievedEvidence]:
+    ) -> dict[QueryId, RetrievedEvidence]:
         """The evidence of each question in one setting."""
-        services, found = self._services(arm), [RetrievedEvidence()] * len(queries)
+        services = self._services(arm)
+        found = {query.query_id: RetrievedEvidence() for query in queries}
         if images := services.get("image"):
             run = images.search(queries, self.image_k)
-            entries = _shown(run[run["score"] > self.threshold], images)
-            found = [entries.get(query.query_id, RetrievedEvidence()) for query in queries]
+            found |= _shown(run[run["score"] > self.similarity_threshold], images)
         if not (web := services.get("web")):
             return found
-        rewritten = self._rewritten(queries, found, histories)
+        rewritten = self._rewritten(queries, list(found.values()), histories)
         pairs = list(zip(queries, rewritten, strict=True))
         asked = [replace(query, text=new.text) for query, new in pairs if new.failure is None]
         pages = _shown(web.search(asked, self.web_k), web)
-        for at, (query, new) in enumerate(pairs):
-            first, then = found[at], pages.get(query.query_id, RetrievedEvidence())
-            found[at] = RetrievedEvidence(
+        for query, new in pairs:
+            first, then = found[query.query_id], pages.get(query.query_id, RetrievedEvidence())
+            found[query.query_id] = RetrievedEvidence(
                 documents=first.documents + then.documents,
                 n_skipped=first.n_skipped + then.n_skipped,
                 search_query=new.text,
@@ -153,14 +143,12 @@ class SearchPipeline:
         if self.rewrite == "none":
             return [RewriteResult(text=query.text, outcome="") for query in queries]
         if self.rewrite == "reference" or self.rewriter is None:
-            known = [str(query.metadata.get("reference_query") or "") for query in queries]
-            pairs = zip(queries, known, strict=True)
-            return [
-                RewriteResult(text=words, outcome="reference")
-                if words
-                else RewriteResult(text=query.text, outcome="no_reference")
-                for query, words in pairs
-            ]
+            results = []
+            for query in queries:
+                words = str(query.metadata.get("reference_query") or "")
+                outcome = "reference" if words else "no_reference"
+                results.append(RewriteResult(text=words or query.text, outcome=outcome))
+            return results
         template = self.rewriter.prompts.template(self.rewrite)
         prompts = []
         for query, hits, history in zip(queries, entries, histories, strict=True):
@@ -228,26 +216,23 @@ def _lender(query: Query, first: Mapping[str, Query]) -> Query:
     return first[chosen]
 
 
-NO_ORACLE = "no oracle"
-REGION = "oracle region"
-ENTITY = "oracle entity"
-QUERY = "oracle query"
-ALL = "oracle entity and query"
-ORACLES = (NO_ORACLE, REGION, ENTITY, QUERY, ALL)
+ORACLES = (
+    *("no oracle", "oracle region", "oracle entity", "oracle query"),
+    "oracle entity and query",
+)
 """The arm without an oracle; image search with the annotated region; only the entries of the
 annotated entity as evidence; web search for the reference query; the last two together.
 """
-LADDER = (NO_ORACLE, REGION, ENTITY, ALL)
+LADDER = tuple(oracle for oracle in ORACLES if oracle != "oracle query")
 """Oracles in order; each adds information to the one before."""
 PARTS = ("region", "entity", "query", "unrecovered")
 """The parts of the loss: by step of `LADDER`, and after the last."""
-SURE = 2.0
-"""Score of an entry of the annotated entity: above any threshold."""
 
 
 def oracle_entity_search(service: SearchService) -> SearchService:
-    """Returns an image search that finds the first k entries of each query's annotated entity,
-    whatever the image; none if the graph lacks it, or the data do not name it.
+    """Returns an image search that finds the first k entries of each query's annotated entity, with
+    a score above any threshold, whatever the image; none if the graph lacks it, or the data do not
+    name it.
     """
     of_entity: dict[str, list[DocId]] = {}
     for doc_id, document in service.corpus.items():
@@ -258,7 +243,7 @@ def oracle_entity_search(service: SearchService) -> SearchService:
         rows = []
         for query in queries:
             entries = of_entity.get(_plain(query.entity), [])[:k]
-            rows += [(query.query_id, name, rank, SURE) for rank, name in enumerate(entries, 1)]
+            rows += [(query.query_id, name, rank, 2.0) for rank, name in enumerate(entries, 1)]
         return pd.DataFrame(rows, columns=["query_id", "doc_id", "rank", "score"])
 
     name, fingerprint = f"{service.name}-oracle-entity", f"{service.fingerprint}-oracle-entity"
@@ -284,13 +269,9 @@ def oracle_pipelines(arms: SearchPipeline, *, margin: float = 0.0) -> dict[str, 
     region = with_regions(arms.images, annotated_region, margin=margin)
     entity = oracle_entity_search(arms.images)
     reference = replace(arms, rewrite="reference", rewriter=None)
-    return {
-        NO_ORACLE: arms,
-        REGION: replace(arms, images=region),
-        ENTITY: replace(arms, images=entity),
-        QUERY: reference,
-        ALL: replace(reference, images=entity),
-    }
+    pipelines = [arms, replace(arms, images=region), replace(arms, images=entity)]
+    pipelines += [reference, replace(reference, images=entity)]
+    return dict(zip(ORACLES, pipelines, strict=True))
 
 
 def truthfulness_budget(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:

@@ -14,18 +14,6 @@ from vrag_kit.types import Benchmark, Query
 SINGLE = "single questions"
 MULTI = "conversations"
 IMAGES = "images"
-LABEL_NAMES = {
-    "image_quality": "image quality",
-    "image_type": "image type",
-    "domain": "domain",
-    "query_category": "question type",
-    "dynamism": "dynamism",
-    "history": "dependence on earlier turns",
-    "head": "head (popular)",
-    "torso": "torso",
-    "tail": "tail (rare)",
-}
-"""What figures call facets, in their order, and some of their labels."""
 KINDS = ("egocentric", "non-egocentric")
 _LABELS = ("domain", "query_category", "dynamism", "image_quality")
 MARKS = ("entity", "region", "popularity", "reference_query", "needs_history")
@@ -55,10 +43,11 @@ def distribution(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     """
     questions, paper = question_labels(single, multi), _published_shares()
     singles, turns = (questions[questions["population"] == name] for name in (SINGLE, "turns"))
-    images, lengths = questions.query("first"), _lengths(questions).astype(str).to_frame("turns")
+    images, talks = questions.query("first"), turns.query("first")
+    lengths = turns.groupby("group").size().astype(str).to_frame("turns")
     parts = (
         ("domain", SINGLE, singles, NAMES["domain"]),
-        ("domain", MULTI, turns.query("first"), NAMES["domain"]),
+        ("domain", MULTI, talks, NAMES["domain"]),
         ("query_category", SINGLE, singles, NAMES["query_category"]),
         ("query_category", "turns", turns, NAMES["query_category"]),
         ("dynamism", SINGLE, singles, NAMES["dynamism"]),
@@ -69,11 +58,11 @@ def distribution(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     )
     tables = []
     for facet, population, rows, labels in parts:
-        n = rows[facet].value_counts().reindex(labels, fill_value=0)
-        printed = [paper.get((facet, population, label), np.nan) for label in labels]
-        table = n.rename_axis("label").reset_index(name="n").assign(published=printed)
+        table = rows[facet].value_counts().reindex(labels, fill_value=0).reset_index(name="n")
+        table = table.set_axis(["label", "n"], axis=1).assign(facet=facet, population=population)
         share = 100 * table["n"] / (len(rows) or np.nan)
-        tables.append(table.assign(facet=facet, population=population, share=share))
+        reported = [paper.get((facet, population, label), np.nan) for label in labels]
+        tables.append(table.assign(share=share, published=reported))
     columns = ["facet", "label", "population", "n", "share", "published"]
     return pd.concat(tables, ignore_index=True)[columns]
 
@@ -103,11 +92,6 @@ def question_labels(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
             rows.append({**row, **labels, "image_type": image_type(query)})
     columns = ["population", "group", "first", *_LABELS, "image_type"]
     return pd.DataFrame(rows, columns=columns).astype({"first": bool})
-
-
-def _lengths(questions: pd.DataFrame) -> pd.Series:
-    """The turns of each conversation."""
-    return questions.query("population == 'turns'").groupby("group").size()
 
 
 def _published_shares() -> dict[tuple[str, str, str], float]:

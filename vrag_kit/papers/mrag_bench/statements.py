@@ -11,22 +11,11 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from vrag_kit.analysis.strata import ALL
-from vrag_kit.papers.mrag_bench.results import (
-    EDITION,
-    OVERALL,
-    is_paper_data,
-    settings_at_chance,
-)
-from vrag_kit.papers.statements import (
-    make_data_source,
-    save_statement_checks,
-    select_differences,
-    show_statements,
-)
+from vrag_kit.papers import statements
+from vrag_kit.papers.mrag_bench.results import EDITION, OVERALL, is_paper_data, settings_at_chance
+from vrag_kit.papers.statements import AT_CHANCE, data_columns, select_differences
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import Workspace
-
-PAPER = "mrag_bench"
 
 
 @cache
@@ -45,33 +34,26 @@ def check_statements(
     at: Workspace,
     means: pd.DataFrame | None = None,
 ) -> Styler:
-    """Checks the paper's statements that a notebook's differences can test, saves the checks as
-    NN_claims.csv below `figures_dir`, and formats them for display, one row per statement and
-    model.
+    """Checks the paper's statements that a notebook's differences can test (`check_statements` of
+    `papers.statements`), overall.
 
     "Almost all open models decline" is tested for each: a model that gains contradicts it.
 
     `notebook` is its number ("31"); `differences` are `gains_by_scenario`, or correlations in the
-    same columns. Verdicts are given on the paper's own data only (`save_statement_checks`); the
+    same columns. Verdicts are given on the paper's own data only ; the
     released files' hashes are unknown here, so these data are identified by their counts. With
     `means` (`accuracy_by_scenario`) there is no verdict where one of the two settings is at chance
     (`settings_at_chance`). Raises `VragError` if the folder cannot be written.
     """
-    overall = differences[differences["scenario"] == OVERALL].drop(
-        columns="metric", errors="ignore"
-    )
+    overall = differences[differences["scenario"] == OVERALL]
     if "stratum" in overall:
         overall = overall[overall["stratum"] == ALL]
-    numbers = select_differences(
-        PAPER, notebook, overall.drop(columns="metric", errors="ignore"), published_names()
-    )
+    numbers = select_differences("mrag_bench", notebook, overall, published_names())
+    edition = EDITION if is_paper_data(benchmark) else ""
+    numbers = numbers.assign(**data_columns(benchmark, edition))
     if means is not None:
-        found = settings_at_chance(means)
-        chance = found["model"] + "\n" + found["setting"]
-        first, second = (
-            numbers["model"] + "\n" + numbers[side] for side in ("setting", "baseline")
-        )
-        numbers["at_chance"] = first.isin(chance) | second.isin(chance)
-    source = make_data_source(benchmark, EDITION if is_paper_data(benchmark) else "")
-    sources = [source] * len(numbers)
-    return show_statements(save_statement_checks(PAPER, notebook, numbers, sources, at))
+        chance = settings_at_chance(means).set_index(["model", "setting"]).index
+        for side in ("setting", "baseline"):
+            arms = pd.MultiIndex.from_frame(numbers[["model", side]])
+            numbers.loc[arms.isin(chance), "verdict"] = AT_CHANCE
+    return statements.check_statements("mrag_bench", notebook, numbers, at)

@@ -67,7 +67,7 @@ def frames(tables: Tables) -> dict[str, pd.DataFrame]:
 
 def audit(frames: Frames) -> pd.DataFrame:
     """Runs every check over `frames`. Columns: check, table, cell, reported, recomputed, tolerance,
-    finding, note; as in the other papers' audits (`audit_table`, `contradictions`).
+    finding, note; as in the other papers' audits (`audit_table`).
 
     Values are in percent, points, or counts. Checks of what definitions imply begin with
     "RAGChecker:" or "the paper's equations:". Of an inequality, reported is one side, and

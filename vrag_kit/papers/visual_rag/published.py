@@ -13,7 +13,7 @@ import pandas as pd
 from vrag_kit.papers.audit import CELL
 from vrag_kit.papers.describe import question_table
 from vrag_kit.papers.published import Filter, published
-from vrag_kit.papers.statements import DataSource, make_data_source
+from vrag_kit.papers.statements import data_columns
 from vrag_kit.types import Benchmark
 
 PAPER_QUERIES = 374
@@ -85,14 +85,14 @@ def run_spreads(tables: tuple[int, ...] = RUN_TABLES) -> pd.DataFrame:
     return over.assign(half=half)
 
 
-def data_source(benchmark: Benchmark) -> DataSource:
-    """Returns the data source of statement checks: one of the `EDITIONS`, or data without a
-    verdict.
+def data_source(benchmark: Benchmark) -> dict[str, str]:
+    """Returns the columns of statement checks on a benchmark (`data_columns`): one of the
+    `EDITIONS`, or data without a verdict.
 
     Any other file is not the paper's: v2 changes labels and answers of 61 rows, which could explain
     a difference from the paper.
     """
-    return make_data_source(benchmark, EDITIONS.get(benchmark.blob, ""))
+    return data_columns(benchmark, EDITIONS.get(benchmark.blob, ""))
 
 
 _CATEGORIES = {  # third rank where it tells more, else the first

@@ -67,7 +67,7 @@ def compare_to_paper(
     as the paper's (as in Table 6, but for its 266). A bias shared by the paper's judge and ours is
     not covered. The best top-k (setting "rag_best") is compared whatever its k.
     """
-    (metric,), edition = paper["metric"].unique(), data_source(benchmark).edition
+    (metric,), edition = paper["metric"].unique(), data_source(benchmark)["data_version"]
     if metric != "idk_rate":  # our detectors of abstention have other names
         results = results[results["metric"] == metric]
     if "stratum" in results:
@@ -151,7 +151,7 @@ def compare_retrieval_to_paper(
     "equivalent" within the margin, else "different". The margin in points is for hit_count one of
     precision, hits per k images. The paper's nDCG is our `ndcg_visual_rag`.
     """
-    paper, edition = published("visual_rag", table=2), data_source(benchmark).edition
+    paper, edition = published("visual_rag", table=2), data_source(benchmark)["data_version"]
     if not edition:
         return retrieval_table_with_published(results, paper)
     theirs = paper.rename(columns={"value": "paper", "retriever": "paper_retriever"})

@@ -10,40 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from vrag_kit.analysis.estimates import estimate
+from vrag_kit.analysis.estimates import Estimate, estimate
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.judging.scale import Scale, scale_of
-from vrag_kit.papers.statements import (
-    DataSource,
-    Statement,
-    load_statements,
-    save_statement_checks,
-    show_statements,
-)
+from vrag_kit.papers import statements
+from vrag_kit.papers.statements import Statement, load_statements
 from vrag_kit.papers.visual_rag.gcue import share_of_benefit
 from vrag_kit.papers.visual_rag.published import PAPER_NAMES, data_source
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import Workspace
 
-PAPER = "visual_rag"
-STATEMENTS = load_statements(PAPER)
+STATEMENTS = load_statements("visual_rag")
 """The statements, in the order of the paper."""
 TABLE_6_K = 10  # images among which Table 6 has several clues
-
-
-class Number(NamedTuple):
-    """A statement's number with its interval; in percent or points, or a ratio."""
-
-    value: float
-    ci_low: float
-    ci_high: float
-    n: int  # queries
 
 
 def statement_scores(results: pd.DataFrame, table: int) -> pd.DataFrame:
@@ -75,16 +59,16 @@ def published_scores(rows: pd.DataFrame, table: int) -> pd.DataFrame:
     return statement_scores(rows, table)
 
 
-def statement_numbers(statement: Statement, scores: pd.DataFrame) -> dict[str, Number]:
+def statement_numbers(statement: Statement, scores: pd.DataFrame) -> dict[str, Estimate]:
     """Computes a statement's number, by name, for each of its models that `scores` has (columns of
-    `statement_scores`; draws are averaged).
+    `statement_scores`; draws are averaged): in percent or points, or a ratio.
 
     Intervals are 95 %, over groups; a single query has none. Those of several numbers of which one
     is meant hold simultaneously (Bonferroni), so the smallest and the largest have a valid interval
     too. A statement about the largest number of all its models needs all of them. gCUE is that at
     λ = 0.5, and NaN unless the interval of A_GT − B is above 0.
     """
-    families: dict[str, list[_Sample]] = {}
+    families: dict[str, list[pd.DataFrame]] = {}
     models = [name for name in scores["model"].unique() if name in (statement.of or [name])]
     if "{model}" not in statement.label and len(models) < len(statement.of):
         return {}
@@ -92,8 +76,8 @@ def statement_numbers(statement: Statement, scores: pd.DataFrame) -> dict[str, N
     for setting, model in product(np.atleast_1d(statement.setting), models):
         rows = scores[scores["model"] == model]
         by_query = rows.groupby(cell)["value"].mean().unstack(cell[2:])
-        for sample in _samples(statement, str(setting), by_query):
-            label = statement.label.format(model=model, setting=setting, k=sample[0])
+        for k, sample in _samples(statement, str(setting), by_query):
+            label = statement.label.format(model=model, setting=setting, k=k)
             families.setdefault(label, []).append(sample)
     scale = scale_of(scores)
     if statement.is_difference or statement.metric == "gcue":
@@ -101,28 +85,28 @@ def statement_numbers(statement: Statement, scores: pd.DataFrame) -> dict[str, N
     return {label: _meant(statement, scale, family) for label, family in families.items()}
 
 
-_Sample = tuple[int, pd.Series, pd.Series | None]
-"""k, values by query (scores or differences), and the benefit of a clue of which they are a share,
-or None.
-"""
-
-
-def _samples(statement: Statement, setting: str, scores: pd.DataFrame) -> Iterator[_Sample]:
-    """The numbers of a model in `setting`."""
-    whole, first = None, statement.baseline or setting
+def _samples(
+    statement: Statement, setting: str, scores: pd.DataFrame
+) -> Iterator[tuple[int, pd.DataFrame]]:
+    """The numbers of a model in `setting`: k, and by query the column value (a score or a
+    difference), for gCUE also benefit, that of a clue, of which it is a share.
+    """
+    first, whole = statement.baseline or setting, dict[str, pd.Series]()
     if statement.metric == "gcue":
         if not {("zero_shot", 0), ("non_clue", 1), ("gt_clue", 1)} <= set(scores):
             return
         scores = scores.sub((scores["zero_shot", 0] + scores["non_clue", 1]) / 2, axis=0)
-        whole = scores["gt_clue", 1]
+        whole = {"benefit": scores["gt_clue", 1]}
     ks, others = (sorted(scores.get(arm, pd.DataFrame())) for arm in (setting, first))
     for k in _chosen(statement.k, ks):
+        values = scores[setting, k]
         if not statement.is_difference:
-            yield k, scores[setting, k], whole
+            yield k, pd.DataFrame({"value": values, **whole}).dropna()
             continue
         for other in _chosen(statement.baseline_k or "same", others, k):
             if (first, other) != (setting, k):
-                yield k, scores[setting, k] - scores[first, other], whole
+                difference = values - scores[first, other]
+                yield k, pd.DataFrame({"value": difference, **whole}).dropna()
 
 
 def _chosen(which: str | Sequence[int], ks: list[int], k: int = 0) -> list[int]:
@@ -135,64 +119,51 @@ def _chosen(which: str | Sequence[int], ks: list[int], k: int = 0) -> list[int]:
     return {**named, "previous": [each for each in ks if each < k][-1:]}[which]
 
 
-def _meant(statement: Statement, scale: Scale, family: Sequence[_Sample]) -> Number:
+def _meant(statement: Statement, scale: Scale, family: Sequence[pd.DataFrame]) -> Estimate:
     """The smallest or largest number of a family."""
     level = 1 - 0.05 / len(family)  # Bonferroni
-    rows = np.array([_estimate(*sample[1:], scale, level) for sample in family])
-    values, n = rows[:, :3], int(rows[:, 3].min())
+    values = np.array([_estimate(sample, scale, level) for sample in family])
+    n = min(map(len, family))
     if statement.over == "max of min":
         values = values.reshape(len(statement.k), -1, 3).min(axis=0)
     meant = values.min(axis=0) if statement.over == "min" else values.max(axis=0)
-    return Number(float(meant[0]), float(meant[1]), float(meant[2]), n)
+    return Estimate(float(meant[0]), float(meant[1]), float(meant[2]), n, 0)
 
 
-def _estimate(
-    values: pd.Series, whole: pd.Series | None, scale: Scale, level: float
-) -> tuple[float, float, float, int]:
-    """(mean, ends of its interval, n) of `values`, in percent, or of their share of `whole`."""
-    if whole is None:
-        known = values.dropna()
-        groups = known.index.get_level_values("group").to_numpy()
-        found = estimate(known, groups, scale=scale, level=level)
-        return 100 * found.value, 100 * found.ci_low, 100 * found.ci_high, found.n
-    both = pd.DataFrame({"gained": values, "benefit": whole}).dropna()
-    if len(both) == 1 and whole.mean() > 0:
-        return values.mean() / whole.mean(), np.nan, np.nan, 1
-    ratio, benefit = share_of_benefit(both["gained"], both["benefit"], scale, level=level)
-    return *ratio, benefit.n
+def _estimate(sample: pd.DataFrame, scale: Scale, level: float) -> tuple[float, float, float]:
+    """The mean, in percent, or the share of the benefit, and the ends of its interval."""
+    if "benefit" not in sample:
+        groups = sample.index.get_level_values("group").to_numpy()
+        found = estimate(sample["value"], groups, scale=scale, level=level)
+        return 100 * found.value, 100 * found.ci_low, 100 * found.ci_high
+    gained, benefit = sample["value"].mean(), sample["benefit"].mean()
+    if len(sample) == 1 and benefit > 0:
+        return gained / benefit, np.nan, np.nan
+    ratio, _ = share_of_benefit(sample["value"], sample["benefit"], scale, level=level)
+    return ratio.value, ratio.ci_low, ratio.ci_high
 
 
 def check_statements(
     notebook: str, table: pd.DataFrame, benchmark: Benchmark, at: Workspace
 ) -> Styler:
-    """Checks the paper's statements that a notebook can test, saves them (`save_checks`) below
-    the workspace's `figures_dir`, and formats them for display.
-    """
-    return show_statements(save_checks(notebook, table, data_source(benchmark), at))
-
-
-def save_checks(
-    notebook: str, table: pd.DataFrame, source: DataSource, at: Workspace
-) -> pd.DataFrame:
-    """Saves one row per statement and model (or retriever) as NN_claims.csv below the workspace's
-    `figures_dir`, and returns them. Columns are `STATEMENT_COLUMNS` of `papers.statements`.
+    """Checks the paper's statements that a notebook can test, one row per statement and model (or
+    retriever), by `check_statements` of `papers.statements`.
 
     `notebook` is its number ("03"), `table` its judged answers, or in 02 the scores of its runs.
     Numbers and ranges are those of `STATEMENTS`, in points; see `statement_numbers`. A statement
     about named models is checked for those in `table`. Results are by stratum and pooled if `table`
     is from `expand_strata`, which matters where effects are opposite. Verdicts are given on the
-    paper's own data only (see `save_statement_checks`), where retrieval is exact, not a sample: the
-    statements are about these queries, and retrieval is deterministic.
-    Raises `VragError` if the folder cannot be written.
+    paper's own data only, where retrieval is exact, not a sample: the statements are about these
+    queries, and retrieval is deterministic. Raises `VragError` if the folder cannot be written.
     """
     strata = table if "stratum" in table else table.assign(stratum=ALL)
-    statements = [each for each in STATEMENTS if each.notebook == notebook]
-    rows = []
-    for statement, (stratum, part) in product(statements, strata.groupby("stratum", sort=False)):
+    source, rows = data_source(benchmark), []
+    about = [each for each in STATEMENTS if each.notebook == notebook]
+    for statement, (stratum, part) in product(about, strata.groupby("stratum", sort=False)):
         scores = statement_scores(part, int(statement.table))
         for system, number in statement_numbers(statement, scores).items():
-            if statement.table == 2 and source.edition:
-                number = Number(number.value, number.value, number.value, number.n)
+            if statement.table == 2 and source["data_version"]:
+                number = number._replace(ci_low=number.value, ci_high=number.value)
             row = {"statement_id": statement.name, "system": system, "stratum": stratum}
-            rows.append(row | number._asdict())
-    return save_statement_checks(PAPER, notebook, pd.DataFrame(rows), [source] * len(rows), at)
+            rows.append(row | source | number._asdict())
+    return statements.check_statements("visual_rag", notebook, pd.DataFrame(rows), at)
