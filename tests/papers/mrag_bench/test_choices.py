@@ -28,8 +28,8 @@ from vrag_kit.papers.mrag_bench.choices import (
 from vrag_kit.types import Benchmark, Prompt, Query
 from vrag_kit.workspace import Workspace
 
-FILE = ROOT / "vrag_kit/papers/mrag_bench/choices_official.json"
-ROWS = json.loads(FILE.read_text(encoding="utf-8"))["rows"]
+FILE = ROOT / "vrag_kit/papers/mrag_bench/choices.json"
+ROWS = [row for row in json.loads(FILE.read_text(encoding="utf-8"))["rows"] if "official" in row]
 LILIES = ("turkscap", "toad", "martagon", "tiger lily")
 ANGLE = {"scenario": "angle", "aspect": "perspective", "source": ""}
 

@@ -109,10 +109,6 @@ def extract_officially(raw: str) -> str:
     return ASKS if raw else UNREAD
 
 
-_FILES = {
-    "rule test cases": "choices_official.json",
-    "adversarial": "choices_adversarial.json",
-}
 RIGHT, WRONG = "correct option", "incorrect option"
 
 
@@ -148,21 +144,18 @@ def evaluate_extractors() -> pd.DataFrame:
     The official scorer has only four outcomes: where no letter is labelled, scoring the answer as
     incorrect agrees with the label.
     """
-    tables = []
-    for source, name in _FILES.items():
-        data = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
-        rows = pd.DataFrame(data["rows"]).drop(columns="official", errors="ignore")
-        options = rows["options"].map(data["options"]).map(tuple)
-        tables.append(rows.assign(source=source, options=options))
-    table = pd.concat(tables, ignore_index=True)
+    data = json.loads(Path(__file__).with_name("choices.json").read_text(encoding="utf-8"))
+    table = pd.DataFrame(data["rows"]).drop(columns="official")
+    table["options"] = table["options"].map(data["options"]).map(tuple)
     right = table["letters"].where(table["letters"].str.len() == 1, "")
     table = table.join(_read_both(table["raw"], table["options"], right))
     rows = zip(table["ours"], table["rule"], table["letters"], strict=True)
     table["labelled"] = [replace(ours, rule=rule, letters=found) for ours, rule, found in rows]
     without = right.map(lambda letter: "missing" if letter else "correct")
     names = {RIGHT: "correct", WRONG: "misread", ASKS: ASKS, CRASH: CRASH}
-    outcomes = {name: table[name].map(names).fillna(without) for name in ("ours_is", "official_is")}
-    return table.assign(**outcomes)
+    for name in ("ours_is", "official_is"):
+        table[name] = table[name].map(names).fillna(without)
+    return table
 
 
 READINGS = {
