@@ -211,10 +211,7 @@ def extraction_prompt(query: Query, response: str) -> Prompt:
 
 
 def with_extracted_options(
-    benchmark: Benchmark,
-    read: pd.DataFrame,
-    extractor: Entry,
-    at: Workspace,
+    benchmark: Benchmark, read: pd.DataFrame, extractor: Entry, at: Workspace
 ) -> pd.DataFrame:
     """Adds the official scorer's outcome, with `extractor` in place of its GPT-3.5, to the answers
     of `with_official_score`. Columns: extracted (as `official_is`), and official_extracted, its

@@ -15,21 +15,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from PIL import ImageOps
 
-from vrag_kit.analysis import (
-    column_means,
-    mean_scores,
-    paired_differences,
-    per_query,
-    to_percent,
-)
+from vrag_kit.analysis import column_means, mean_scores, paired_differences, per_query, to_percent
 from vrag_kit.analysis.comparisons import REPEATS
-from vrag_kit.analysis.report_tables import (
-    TableRow,
-    ci_cells,
-    finding,
-    format_p,
-    report_table,
-)
+from vrag_kit.analysis.report_tables import TableRow, ci_cells, finding, format_p, report_table
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.config import Entry
 from vrag_kit.generation import ask_models
@@ -38,12 +26,7 @@ from vrag_kit.generation.generators import CustomGenerator
 from vrag_kit.judging import judge_answers
 from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.papers.mrag_bench.choices import LETTERS, MultipleChoiceJudge, is_unparsed
-from vrag_kit.papers.mrag_bench.settings import (
-    ASPECT_OF,
-    ASPECTS,
-    QUESTIONS,
-    changed_fingerprint,
-)
+from vrag_kit.papers.mrag_bench.settings import ASPECT_OF, ASPECTS, QUESTIONS, changed_fingerprint
 from vrag_kit.plotting.images import draw_thumbnail
 from vrag_kit.plotting.style import SMALL, fit, new_figure, set_caption
 from vrag_kit.types import Benchmark, Context, DocId, QueryId

@@ -13,12 +13,7 @@ from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.audit import NOT_COMPARABLE
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE
-from vrag_kit.papers.visual_rag.published import (
-    PAPER_NAMES,
-    RUN_TABLES,
-    data_source,
-    run_spreads,
-)
+from vrag_kit.papers.visual_rag.published import PAPER_NAMES, RUN_TABLES, data_source, run_spreads
 from vrag_kit.types import Benchmark
 
 MARGIN = 3.0
