@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from conftest import ROOT
 
 from vrag_kit.papers.audit import FINDINGS
 
 Tables = Mapping[int | str, pd.DataFrame]
+
+
+def run_notebook(name: str, folder: Path) -> dict[str, Any]:
+    """Runs the cells of an audit's notebook, which saves its tables below the folder; returns what
+    they define.
+    """
+    names: dict[str, Any] = {"display": lambda *_: None}  # Any: what cells define
+    notebook = json.loads((ROOT / "notebooks" / name).read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(line for line in cell["source"] if line[0] != "%"), names)
+            names["figures_dir"] = str(folder)
+    return names
 
 
 def found(

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from vrag_kit.papers.mrag_bench.choices import with_official_score
 from vrag_kit.papers.mrag_bench.results import judge_choices
 from vrag_kit.types import Benchmark, Document, Query
 
@@ -132,13 +131,6 @@ def corpus_of(folder: Path, rows: list[Row]) -> Path:
                 name = f"retrieved {place}.png" if column == "retrieved_images" else ""
                 (folder / (name or f"{each['id']}_gt_{place}.png")).write_bytes(data)
     return folder
-
-
-def read_of(said: list[str | None], status: list[str]) -> pd.DataFrame:
-    """Answers of one model to question 0 (and the last to question 1), with both extractions."""
-    asked = {"model": "m", "query_id": ["0"] * (len(said) - 1) + ["1"]}
-    answers = pd.DataFrame({**asked, "answer": said, "status": status})
-    return with_official_score(answers, four_questions())
 
 
 def answered(benchmark: Benchmark, letters: Mapping[str, str], setting: str) -> pd.DataFrame:

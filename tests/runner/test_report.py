@@ -135,7 +135,7 @@ def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) 
     for place in ("notebooks/guide", "params/guide", "runs/guide/p/guide", "runs/guide"):
         (project / place).rename((project / place).with_name("visual_rag"))
     judged = judged_arms({("own", "zero_shot", 0): [0.0] * 30, ("own", "gt_clue", 1): [1.0] * 30})
-    data = factories.benchmark(name="Guide", read_from=("f", next(iter(EDITIONS))))
+    data = factories.benchmark(name="Guide", blob=next(iter(EDITIONS)))
     check_statements("03", judged, data, Workspace(figures_dir=project / "figures"))
     written, _ = write_report([Path("params/visual_rag/p.yaml")])
     head = written.read_text(encoding="utf-8").split('<nav id="contents"')[0]

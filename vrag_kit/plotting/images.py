@@ -10,9 +10,11 @@ from textwrap import shorten
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import blended_transform_factory
+from PIL import Image
 
 from vrag_kit.plotting.style import (
     EVIDENCE,
@@ -87,6 +89,17 @@ def image_grid(
             along = blended_transform_factory(figure.transFigure, line[0].transAxes)
             line[0].yaxis.set_label_coords(left, 0.5, transform=along)
     return figure
+
+
+def draw_thumbnail(
+    axis: Axes, picture: Image.Image, corner: tuple[float, float], side: float, *, framed: bool
+) -> None:
+    """Draws a square picture with its lower left `corner` there, `side` wide; framed as gold."""
+    left, low = corner
+    axis.imshow(np.asarray(picture), extent=(left, left + side, low, low + side))
+    if framed:
+        frame = Rectangle(corner, side, side, fill=False, linewidth=2)
+        axis.add_patch(frame).set_edgecolor(EVIDENCE["gold"])
 
 
 def document_tile(

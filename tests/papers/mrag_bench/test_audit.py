@@ -4,20 +4,18 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import audits
 import pandas as pd
 import pytest
-from conftest import ROOT
 
-import vrag_kit.papers
 from vrag_kit.papers import published
 from vrag_kit.papers.audit import possible_denominators
 
-NOTEBOOK = ROOT / "notebooks" / "mrag_bench" / "38_mrag_audit.ipynb"
+NOTEBOOK = "mrag_bench/38_mrag_audit.ipynb"
 found = partial(audits.found, digits=2)
 SUMMARY = {  # check → how many numbers agree, are rounded, are not comparable, contradict
     "difference from no RAG": [398, 0, 0, 2],
@@ -32,19 +30,10 @@ SUMMARY = {  # check → how many numbers agree, are rounded, are not comparable
 }
 
 
-def audited(folder: Path) -> pd.DataFrame:
-    """Runs the cells of the notebook; returns its table of checks."""
-    names = {"display": lambda *tables: None}
-    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] == "code":
-            exec("".join(line for line in cell["source"] if line[0] != "%"), names)
-            names["figures_dir"] = str(folder)
-    return names["checks"]
-
-
 @pytest.fixture(scope="module")
 def checks(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    return audited(tmp_path_factory.mktemp("audit"))
+    checks: pd.DataFrame = audits.run_notebook(NOTEBOOK, tmp_path_factory.mktemp("audit"))["checks"]
+    return checks
 
 
 def test_every_check_has_its_findings(checks: pd.DataFrame) -> None:
@@ -99,13 +88,7 @@ def test_four_statements_of_the_text_do_not_follow_from_the_tables(checks: pd.Da
     ],
 )
 def test_a_planted_error_is_found(
-    checks: pd.DataFrame,
-    number: int,
-    place: int,
-    column: str,
-    check: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    checks: pd.DataFrame, number: int, place: int, column: str, check: str, tmp_path: Path
 ) -> None:
     def damaged(paper: str, table: int | str, **filters: str) -> pd.DataFrame:
         tables = {table: published(paper, table, **filters)}
@@ -113,7 +96,8 @@ def test_a_planted_error_is_found(
             tables = audits.with_error(tables, number, place, column=column, error=0.3)
         return tables[table]
 
-    monkeypatch.setattr(vrag_kit.papers, "published", damaged)
-    more = set(found(audited(tmp_path), check)) - set(found(checks, check))
+    with mock.patch("vrag_kit.papers.published", damaged):
+        names = audits.run_notebook(NOTEBOOK, tmp_path)
+    more = set(found(names["checks"], check)) - set(found(checks, check))
     assert more
     assert all(where[0].startswith(str(number)) for where in more)

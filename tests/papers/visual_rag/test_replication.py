@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import factories
 import numpy as np
@@ -19,13 +20,13 @@ from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.benchmarks import load_inat_corpus, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag.published import EDITIONS, data_source, reported
+from vrag_kit.papers.visual_rag.published import data_source, reported
 from vrag_kit.papers.visual_rag.replication import (
     PAPER_RETRIEVERS,
     compare_retrieval_to_paper,
     compare_to_paper,
 )
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Query
 
 ARM = ("setting", "k")
 NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", reported(3)
@@ -33,50 +34,26 @@ NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", reported(3)
 
 def judged(scores: dict[tuple[str, int], float], draws: int = 1, queries: int = 1) -> pd.DataFrame:
     """Queries with the same score in each draw of each (setting, k), by the paper's judge."""
-    parts = [
-        factories.judged_arms({arm: [score] * queries for arm, score in scores.items()}, ARM)
-        for draw in range(draws)
-    ]
-    table = pd.concat(parts, keys=range(draws), names=["draw"]).drop(
-        columns="draw", errors="ignore"
-    )
-    return table.reset_index("draw").assign(model=NAME, group="g", judge="o4-mini")
+    arms = {arm: [score] * queries for arm, score in scores.items()}
+    tables = [factories.judged_arms(arms, ARM).assign(draw=draw) for draw in range(draws)]
+    return pd.concat(tables, ignore_index=True).assign(model=NAME, group="g", judge="o4-mini")
 
 
-@pytest.fixture
-def papers(guide: Benchmark) -> Benchmark:
-    """A benchmark with the paper's four numbers: 374 queries, 99,017 query-image pairs,
-    6,055 clues (16.19 a query, 6.12 %).
-    """
-    first = next(iter(guide.queries.values()))
-    names = [f"q{i}" for i in range(374)]
-    sizes, clues = [265] * 373 + [99_017 - 373 * 265], [16] * 303 + [17] * 71
-    labels = {
-        name: {f"{name}/{i}": int(i < some) for i in range(size)}
-        for name, size, some in zip(names, sizes, clues, strict=True)
-    }
-    return replace(
-        guide,
-        queries={name: replace(first, query_id=name, metadata={}) for name in names},
-        qrels=labels,
-        pools=None,
-        blob="103cb49bcc545cc7235fc62e5cd8a4e7333fd665",
-    )
+PAPERS = factories.benchmark(
+    [Query(query_id=name, text="?", group=name) for name in "ab"],
+    name="visual-rag",
+    blob="103cb49bcc545cc7235fc62e5cd8a4e7333fd665",
+)
+"""The paper's data, as far as a comparison reads them."""
 
 
-def test_the_papers_data_are_an_edition_by_its_bytes_and_not_by_its_counts(
-    papers: Benchmark, guide: Benchmark
-) -> None:
-    def source(benchmark: Benchmark) -> tuple[str, str]:
-        found = data_source(benchmark)
-        return found["data_version"], found["verdict"]
-
-    assert source(papers) == ("Visual-RAG v1, second upload", "")
-    assert source(papers.with_documents([])) == source(papers)  # it moves no question
-    other = ("", "not tested: not the paper's data")
-    assert source(replace(papers, read_from=(papers.fingerprint, "0" * 40))) == other
-    assert source(papers.subset(list(papers.queries)[1:])) == other
-    assert source(guide) == ("", "not tested: synthetic data")  # it was drawn
+def test_the_papers_data_are_an_edition_by_its_bytes(guide: Benchmark) -> None:
+    found = data_source(PAPERS)
+    assert (found["data_version"], found["verdict"]) == ("Visual-RAG v1, second upload", "")
+    assert data_source(PAPERS.with_documents([])) == found  # what is shown beside moves no question
+    for changed in (replace(PAPERS, blob="0" * 40), PAPERS.subset(["b"])):
+        assert data_source(changed)["verdict"] == "not tested: not the paper's data"
+    assert data_source(guide)["verdict"] == "not tested: synthetic data"  # it was drawn
 
 
 def test_the_annotations_are_known_by_gits_hash_of_their_bytes(tmp_path: Path) -> None:
@@ -90,14 +67,11 @@ def test_the_annotations_are_known_by_gits_hash_of_their_bytes(tmp_path: Path) -
     assert load_visual_rag(file, tmp_path).blob == slow.hexdigest()
 
 
-def test_a_drawn_edition_is_synthetic_whatever_its_name(tmp_path: Path, papers: Benchmark) -> None:
-    told = {"edition": "small", "drawn_by": "0"}
-    (tmp_path / "edition.json").write_text(json.dumps(told), encoding="utf-8")
-    name, query = next(iter(papers.queries.items()))
-    where = f"{tmp_path / 'annotations.jsonl'} line 1"
-    first = {name: replace(query, metadata={**query.metadata, "where": where})}
-    drawn = replace(papers, queries={**papers.queries, **first})
-    found = data_source(drawn)
+def test_a_drawn_edition_is_synthetic_whatever_its_name(tmp_path: Path) -> None:
+    (tmp_path / "edition.json").write_text("{}", encoding="utf-8")
+    where = {"where": f"{tmp_path / 'annotations.jsonl'} line 1"}
+    first = replace(PAPERS.queries["a"], metadata=where)
+    found = data_source(replace(PAPERS, queries={**PAPERS.queries, "a": first}))
     assert (found["data_version"], found["verdict"]) == ("", "not tested: synthetic data")
 
 
@@ -107,25 +81,14 @@ POOLED = np.mean(
 HALF = 2.0484 * np.sqrt(POOLED * 0.4)  # t of 7 · 4 degrees of freedom; five runs on either side
 
 
-FIRST = Benchmark(
-    name="visual-rag",
-    fingerprint="",
-    queries={},
-    corpus={},
-    qrels={},
-    read_from=("", next(iter(EDITIONS))),
-)
-"""The paper's data, as far as a comparison reads them."""
-
-
-def held(
-    table: pd.DataFrame,
-    paper: pd.DataFrame = PAPER,
-    results: pd.DataFrame | None = None,
-    margin: float = 3.0,
-) -> pd.DataFrame:
-    results = to_percent(mean_scores(table)) if results is None else results
-    return compare_to_paper(results, paper, FIRST, table, margin=margin)
+def compared(
+    table: pd.DataFrame, paper: pd.DataFrame = PAPER, margin: float = 3.0
+) -> dict[Hashable, Any]:
+    """The one row of a comparison on the paper's data."""
+    (row,) = compare_to_paper(
+        to_percent(mean_scores(table)), paper, PAPERS, table, margin=margin
+    ).to_dict("records")
+    return row
 
 
 @pytest.mark.parametrize(
@@ -142,58 +105,49 @@ def test_a_verdict_follows_from_the_interval_of_the_difference_and_the_margin(
 ) -> None:
     # Under GT clue the paper prints 41.79: the interval is the difference ± 1.929.
     table = judged({("gt_clue", 1): (41.79 + difference) / 100}, draws=5, queries=374)
-    (row,) = held(table, margin=margin).to_dict("records")
+    row = compared(table, margin=margin)
     assert pytest.approx(1.929, abs=0.001) == HALF
     ends = (row["ci_low"], row["ci_high"])
     assert ends == pytest.approx((difference - HALF, difference + HALF), abs=0.006)
     assert row["verdict"] == verdict
 
 
-def best_top_k(results: pd.DataFrame) -> pd.DataFrame:
-    """The best top-k of each model as the setting "rag_best", as in notebook 06."""
-    found = results["setting"] == "top_k"
-    best = results[found].sort_values("value", ascending=False).drop_duplicates("model")
-    return pd.concat([results[~found], best.assign(setting="rag_best")], ignore_index=True)
-
-
-SIX = reported(6).query("setting != 'text_rag'")
-
-
-def test_verdicts_need_the_papers_data_judge_and_number_of_queries(
-    papers: Benchmark, guide: Benchmark
-) -> None:
+def test_verdicts_need_the_papers_data_and_judge(guide: Benchmark) -> None:
     table = judged({("zero_shot", 0): 0.5}, queries=374)
     results = to_percent(mean_scores(table)).query("metric == 'accuracy'")
-    other = compare_to_paper(results, PAPER, guide, table)
-    assert "verdict" not in other
-    assert other.loc[("zero-shot (no image)", 0), "Qwen2.5VL (reported, other data)"] == "38.90"
-    ruled = compare_to_paper(results, PAPER, papers, table.assign(judge="rule"))
-    assert "verdict" not in ruled
-    assert ruled.loc[("zero-shot (no image)", 0), "Qwen2.5VL (reported)"] == "38.90"
-    verdicts = []
-    for queries in (266, 374):  # Table 6 is about 266; its best top-k is compared whatever its k
-        table = judged({("top_k", 5): 0.5, ("top_k", 15): 0.6}, queries=queries).assign(m=0)
-        results = to_percent(mean_scores(table, by=["model", "setting", "k", "m"]))
-        best = best_top_k(results.query("metric == 'accuracy'"))
-        (row,) = held(table, SIX, best).to_dict("records")
-        assert (row["k"], row["value"], row["paper"]) == (15, pytest.approx(60.0), 51.88)
-        verdicts.append(row["verdict"])
-    assert verdicts == ["different", "not comparable"]
+    for world, by, mark in ((guide, "o4-mini", ", other data"), (PAPERS, "rule", "")):
+        both = compare_to_paper(results, PAPER, world, table.assign(judge=by))
+        assert "verdict" not in both
+        assert both.loc[("zero-shot (no image)", 0), f"Qwen2.5VL (reported{mark})"] == "38.90"
 
 
-def test_table_2_is_compared_on_the_papers_data_alone(papers: Benchmark, guide: Benchmark) -> None:
+@pytest.mark.parametrize(("queries", "verdict"), [(266, "different"), (374, "not comparable")])
+def test_the_best_top_k_is_compared_whatever_its_k_on_as_many_queries(
+    queries: int, verdict: str
+) -> None:
+    """Table 6 is about 266 queries."""
+    table = judged({("top_k", 15): 0.6}, queries=queries).assign(m=0)
+    best = to_percent(mean_scores(table, by=["model", "setting", "k", "m"]))
+    best = best.query("metric == 'accuracy'").assign(setting="rag_best")
+    six = reported(6).query("setting != 'text_rag'")
+    (row,) = compare_to_paper(best, six, PAPERS, table).to_dict("records")
+    assert (row["k"], row["value"], row["paper"]) == (15, pytest.approx(60.0), 51.88)
+    assert row["verdict"] == verdict
+
+
+def test_table_2_is_compared_on_the_papers_data_alone(guide: Benchmark) -> None:
     two = published("visual_rag", table=2)
     names = {theirs: ours for ours, theirs in PAPER_RETRIEVERS.items()}
     ours = two.assign(retriever=two["retriever"].map(names))
-    found = compare_retrieval_to_paper(ours, papers)
+    found = compare_retrieval_to_paper(ours, PAPERS)
     assert len(found) == 60
     assert found["difference"].abs().max() == 0
     assert set(found["verdict"]) == {"equivalent"}
     far = ours.assign(value=ours["value"] + 100 * 12 / 374)  # twelve queries, 3.2 points
-    hits = compare_retrieval_to_paper(far.query("metric == 'hit'"), papers)
+    hits = compare_retrieval_to_paper(far.query("metric == 'hit'"), PAPERS)
     assert set(hits["verdict"]) == {"different"}
     more = ours.assign(value=ours["value"] + 0.5).query("metric == 'hit_count'")
-    images = compare_retrieval_to_paper(more, papers).set_index("k")  # 3 points of precision are
+    images = compare_retrieval_to_paper(more, PAPERS).set_index("k")  # 3 points of precision are
     assert set(images.loc[[1, 5, 10], "verdict"]) == {"different"}  # 0.3 images at 10
     assert set(images.loc[[20, 30], "verdict"]) == {"equivalent"}  # and 0.6 at 20
     beside = compare_retrieval_to_paper(ours.assign(ci_low=0.0, ci_high=1.0), guide)
@@ -204,35 +158,28 @@ def test_table_2_is_compared_on_the_papers_data_alone(papers: Benchmark, guide: 
 def test_what_failed_answers_could_change_widens_the_interval() -> None:
     whole = judged({("zero_shot", 0): 0.5}, queries=374)
     torn = whole.assign(score=whole["score"].mask(whole.index < 37))  # 9.89 % of the answers
-    (before,), (after,) = (held(table).to_dict("records") for table in (whole, torn))
+    before, after = compared(whole), compared(torn)
     assert after["value"] == before["value"]
     # if the missing were all wrong, the mean would be 50 · (1 − 0.0989) = 45.05; if right, 54.95
-    reach = pytest.approx(100 * 0.5 * 37 / 374, abs=0.01)
-    assert (before["ci_low"] - after["ci_low"], after["ci_high"] - before["ci_high"]) == (
-        reach,
-        reach,
-    )
+    wider = (before["ci_low"] - after["ci_low"], after["ci_high"] - before["ci_high"])
+    assert wider == pytest.approx([100 * 0.5 * 37 / 374] * 2, abs=0.01)
 
 
 def test_the_second_corpus_is_matched_by_scientific_name_and_has_no_labels(
     tree: Path, write_annotations: Callable[..., Path], tmp_path: Path
 ) -> None:
-    benchmark = load_visual_rag(
-        write_annotations({}, {"question": "And the other?", "sn": "Aus bus"}), tree
-    )
-    folder = (
-        tmp_path / "inat24" / "07777_Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta_leucopsis"
-    )
+    rows = write_annotations({}, {"question": "And the other?", "sn": "Aus bus"})
+    benchmark = load_visual_rag(rows, tree)
+    species = "07777_Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta_leucopsis"
+    folder = tmp_path / "inat24" / species
     folder.mkdir(parents=True)
     for name in ("x.jpg", "y.jpg", "notes.txt"):
         (folder / name).write_bytes(b"")
     other = load_inat_corpus(benchmark, tmp_path / "inat24", name="iNat24")
     assert [query.entity for query in other.queries.values()] == ["Branta leucopsis"]
     (query_id,) = other.queries
-    assert [doc_id.split("/")[1] for doc_id in other.candidates(query_id) or ()] == [
-        "x.jpg",
-        "y.jpg",
-    ]
+    names = [doc_id.split("/")[1] for doc_id in other.candidates(query_id) or ()]
+    assert names == ["x.jpg", "y.jpg"]
     assert other.relevant(query_id) == ()
     assert other.fingerprint != benchmark.fingerprint
     (tmp_path / "wrong" / "some").mkdir(parents=True)

@@ -31,7 +31,7 @@ from vrag_kit.types import Benchmark
 from vrag_kit.workspace import Workspace
 
 TABLES = paper.audit.published_tables()
-PAPERS = factories.benchmark(name="the paper's", read_from=("f", next(iter(EDITIONS))))
+PAPERS = factories.benchmark(name="the paper's", blob=next(iter(EDITIONS)))
 OURS = {theirs: ours for ours, theirs in PAPER_NAMES.items()}
 BY_NAME = {each.name: each for each in STATEMENTS}
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from string import ascii_uppercase
 
@@ -14,7 +16,7 @@ from vrag_kit.config import GREEDY, Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator
 from vrag_kit.judging import SHARES
-from vrag_kit.judging.multiple_choice import ParsedChoice, correct_letters, read_choice
+from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.judging.scale import no_reference_failure, query_answers
 from vrag_kit.plotting import outcome_bars
 from vrag_kit.plotting.style import DARK, MODEL, OUTCOME
@@ -50,9 +52,16 @@ class MultipleChoiceJudge:
             )
         if not query.answers:
             return no_reference_failure(query)
-        reading = read_choice(answer, query.choices)
-        right = reading.letter is not None and reading.letter in correct_letters(query)
-        return Judgment(score=float(right), marks=_marks(reading), raw=str(reading))
+        parsed = read_choice(answer, query.choices)
+        marks = {
+            parsed.rule: True,
+            "ambiguous": len(parsed.letters) > 1,
+            "abstention": parsed.rule == "declined",
+            "options are letters": parsed.options_are_letters,
+        }
+        right = parsed.letter is not None and parsed.letter in correct_letters(query)
+        shown = frozenset(mark for mark, holds in marks.items() if holds)
+        return Judgment(score=float(right), marks=shown, raw=str(parsed))
 
 
 def is_unparsed(judged: pd.DataFrame) -> pd.Series:
@@ -61,15 +70,6 @@ def is_unparsed(judged: pd.DataFrame) -> pd.Series:
     """
     marked = judged["marks"].map(lambda marks: not _NO_CHOICE.isdisjoint(marks.split(", ")))
     return marked.astype(bool) & (judged["status"] == "ok")
-
-
-def _marks(reading: ParsedChoice) -> frozenset[str]:
-    marks = {
-        "ambiguous": len(reading.letters) > 1,
-        "abstention": reading.rule == "declined",
-        "options are letters": reading.options_are_letters,
-    }
-    return frozenset({reading.rule, *(mark for mark, holds in marks.items() if holds)})
 
 
 LETTERS = "ABCD"
@@ -109,59 +109,53 @@ def extract_officially(raw: str) -> str:
     return ASKS if raw else UNREAD
 
 
-def after_model_call(reply: str | None) -> str:
-    """Returns the outcome of an answer that `ASKS`, after the call to GPT-3.5: a bare letter
-    counts, any other reply is `UNREAD`; without a reply (None: no key, or openai 1.0 and above) the
-    run ends in `HANG`.
+RIGHT, WRONG = "correct option", "incorrect option"
+
+
+def _read_both(
+    answers: Iterable[str], choices: Iterable[Sequence[str]], rights: Iterable[str]
+) -> pd.DataFrame:
+    """What both extractions make of answers, of which `rights` are the correct letters, one a row:
+    ours (`ParsedChoice`), official, ours_is and official_is: `RIGHT`, `WRONG`, or why there is no
+    letter.
     """
-    if reply is None:
-        return HANG
-    return reply.strip() if reply.strip() in tuple(LETTERS) else UNREAD
+    rows = []
+    for answer, options, right in zip(answers, choices, rights, strict=True):
+        ours, theirs = read_choice(answer, options), extract_officially(answer)
+        why_not = "ambiguous" if ours.letters else ours.rule
+        ours_is = _outcome(ours.letter or why_not, right)
+        rows.append((ours, theirs, ours_is, _outcome(theirs, right)))
+    return pd.DataFrame(rows, columns=["ours", "official", "ours_is", "official_is"])
 
 
-_FILES = {
-    "rule test cases": "choices_official.json",
-    "adversarial": "choices_adversarial.json",
-}
-AS_LABELLED = "correct"
-ANOTHER = "misread"
-NO_LETTER = "missing"
+def _outcome(found: str, right: str) -> str:
+    """`RIGHT` or `WRONG` for a letter; why there is none otherwise."""
+    if len(found) > 1:
+        return found
+    return RIGHT if found in right else WRONG
 
 
 def evaluate_extractors() -> pd.DataFrame:
     """Runs both extractors on labelled answers, one per row: source ("rule test cases", or
-    "adversarial", ours), raw, options (a tuple), outcome, letters and rule (as labelled), labelled,
-    ours and official as text, and ours_is and official_is: `AS_LABELLED`, `ANOTHER`, `NO_LETTER`,
-    or the official scorer's "crash" or "falls back to GPT-3.5".
+    "adversarial", ours), raw, options (a tuple), outcome, letters and rule (as labelled), labelled
+    and ours (`ParsedChoice`), official, and ours_is and official_is: "correct" (as labelled),
+    "misread", "missing", or the official scorer's "crash" or "falls back to GPT-3.5".
 
     The official scorer has only four outcomes: where no letter is labelled, scoring the answer as
     incorrect agrees with the label.
     """
-    rows = []
-    for source, name in _FILES.items():
-        data = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
-        for row in data["rows"]:
-            options = tuple(data["options"][row["options"]])
-            ours, theirs = read_choice(row["raw"], options), extract_officially(row["raw"])
-            labelled = ParsedChoice(row["rule"], row["letters"], ours.options_are_letters)
-            right, letter = labelled.letter or "", "" if theirs == UNREAD else theirs
-            cells = {
-                "options": options,
-                "labelled": str(labelled),
-                "ours": str(ours),
-                "official": theirs,
-                "ours_is": _against(right, ours.letter or ""),
-                "official_is": theirs if theirs in (ASKS, CRASH) else _against(right, letter),
-            }
-            rows.append({"source": source, **row, **cells})
-    return pd.DataFrame(rows)
-
-
-def _against(labelled: str, letter: str) -> str:
-    """Compares an extracted letter with the labelled one; "" is no letter."""
-    if labelled == letter:
-        return AS_LABELLED
-    return ANOTHER if letter else NO_LETTER
+    data = json.loads(Path(__file__).with_name("choices.json").read_text(encoding="utf-8"))
+    table = pd.DataFrame(data["rows"]).drop(columns="official")
+    table["options"] = table["options"].map(data["options"]).map(tuple)
+    right = table["letters"].where(table["letters"].str.len() == 1, "")
+    table = table.join(_read_both(table["raw"], table["options"], right))
+    rows = zip(table["ours"], table["rule"], table["letters"], strict=True)
+    table["labelled"] = [replace(ours, rule=rule, letters=found) for ours, rule, found in rows]
+    without = right.map(lambda letter: "missing" if letter else "correct")
+    names = {RIGHT: "correct", WRONG: "misread", ASKS: ASKS, CRASH: CRASH}
+    for name in ("ours_is", "official_is"):
+        table[name] = table[name].map(names).fillna(without)
+    return table
 
 
 READINGS = {
@@ -173,7 +167,6 @@ READINGS = {
 """Maps a score column of `with_official_score`, or of `with_extracted_options`, to the name of its
 extraction method.
 """
-RIGHT, WRONG = "correct option", "incorrect option"
 
 
 def with_official_score(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
@@ -185,34 +178,16 @@ def with_official_score(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFr
     Calls that failed have no extraction and no score. The official scorer parses truncated answers
     as they are; here they score 0.
     """
-    cells: list[dict[str, object]] = []
-    for row in judged.to_dict("records"):
-        query = benchmark.queries[row["query_id"]]
-        if not Status(row["status"]).is_answer:
-            cells.append({})
-            continue
-        ours, theirs = read_choice(row["answer"], query.choices), extract_officially(row["answer"])
-        right = correct_letters(query)
-        why_not = "ambiguous" if ours.letters else ours.rule
-        cells.append(
-            {
-                "rule": ours.rule,
-                "ours_is": _outcome(ours.letter or why_not, right),
-                "official": theirs,
-                "official_is": _outcome(theirs, right),
-                "official_low": float(theirs in tuple(right)),
-                "official_high": float(theirs in (*right, CRASH, ASKS)),
-            }
-        )
-    columns = ["rule", "ours_is", "official", "official_is", "official_low", "official_high"]
-    return judged.join(pd.DataFrame(cells, index=judged.index, columns=columns))
-
-
-def _outcome(found: str, right: str) -> str:
-    """`RIGHT` or `WRONG` for a letter; why there is none otherwise."""
-    if len(found) > 1:
-        return found
-    return RIGHT if found in right else WRONG
+    answered = judged[judged["status"].map(lambda status: Status(status).is_answer).astype(bool)]
+    queries = [benchmark.queries[query_id] for query_id in answered["query_id"]]
+    choices = [query.choices for query in queries]
+    found = _read_both(answered["answer"], choices, map(correct_letters, queries))
+    scores = {
+        "rule": [ours.rule for ours in found.pop("ours")],
+        "official_low": found["official_is"].eq(RIGHT).astype(float),
+        "official_high": found["official_is"].isin([RIGHT, CRASH, ASKS]).astype(float),
+    }
+    return judged.join(found.assign(**scores).set_axis(answered.index))
 
 
 TABLE_5 = json.loads(Path(__file__).with_name("extraction.json").read_text(encoding="utf-8"))
@@ -236,10 +211,7 @@ def extraction_prompt(query: Query, response: str) -> Prompt:
 
 
 def with_extracted_options(
-    benchmark: Benchmark,
-    read: pd.DataFrame,
-    extractor: Entry,
-    at: Workspace,
+    benchmark: Benchmark, read: pd.DataFrame, extractor: Entry, at: Workspace
 ) -> pd.DataFrame:
     """Adds the official scorer's outcome, with `extractor` in place of its GPT-3.5, to the answers
     of `with_official_score`. Columns: extracted (as `official_is`), and official_extracted, its
@@ -264,13 +236,16 @@ def with_extracted_options(
         with AnswerStore(at.answers_file) as store:
             replies = ask_prompts(generator, prompts, store, at=at, task=task)
         for place, query, reply in zip(asked.index, queries, replies, strict=True):
-            outcomes[place] = _outcome(after_model_call(reply.raw), correct_letters(query))
+            letter = HANG if reply.raw is None else reply.raw.strip()
+            found = letter if letter in (*LETTERS, HANG) else UNREAD
+            outcomes[place] = _outcome(found, correct_letters(query))
     scores = outcomes.eq(RIGHT).astype(float).mask(outcomes.isna() | (outcomes == HANG))
     return read.assign(extracted=outcomes, official_extracted=scores)
 
 
-_CLASSES = {RIGHT: "correct", AS_LABELLED: "correct", WRONG: "incorrect", ANOTHER: "incorrect"}
-_CLASSES |= {ASKS: "asks", CRASH: "crash"}
+_CLASSES = {RIGHT: "correct", WRONG: "incorrect", ASKS: "asks", CRASH: "crash"}
+_CLASSES |= {"correct": "correct", "misread": "incorrect"}
+
 _WITHOUT = {"missing": "no option found", "asks": "falls back to GPT-3.5", "crash": "crashes"}
 _SHADES = {**OUTCOME, "asks": MODEL[4], "crash": DARK}
 

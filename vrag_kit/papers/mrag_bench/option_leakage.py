@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from string import ascii_uppercase
 
 import numpy as np
@@ -35,15 +36,15 @@ CUE = (
 """What captions say of cues and of the variants of options."""
 
 
-def odd_format_option(choices: Sequence[str]) -> int | None:
-    """Returns the position, from 0, of the only option with an underscore, else of the only one in
-    lower case; None if there is neither.
+def odd_format_option(choices: Sequence[str]) -> str:
+    """Returns the letter of the only option with an underscore, else of the only one in lower case;
+    "" if there is neither.
     """
     for is_odd in (lambda choice: "_" in choice, str.islower):
         odd = [place for place, choice in enumerate(choices) if is_odd(choice)]
         if len(odd) == 1:
-            return odd[0]
-    return None
+            return ascii_uppercase[odd[0]]
+    return ""
 
 
 def option_format_baseline(benchmark: Benchmark) -> pd.DataFrame:
@@ -55,8 +56,7 @@ def option_format_baseline(benchmark: Benchmark) -> pd.DataFrame:
     """
     rows = []
     for query_id, query in benchmark.queries.items():
-        place, right = odd_format_option(query.choices), correct_letters(query)
-        option = "" if place is None else ascii_uppercase[place]
+        option, right = odd_format_option(query.choices), correct_letters(query)
         correct = bool(option) and option in right
         score = float(correct) if option else len(right) / len(query.choices)
         row = {"query_id": query_id, "group": query.group, "option": option}
@@ -82,12 +82,16 @@ def with_normalised_options(benchmark: Benchmark) -> Benchmark:
     """
     queries = {}
     for query_id, query in benchmark.queries.items():
-        choices = tuple(map(normalise_option, query.choices))
-        if len(set(choices)) == len(choices):
-            answers = tuple(map(normalise_option, query.answers))
-            queries[query_id] = with_choices(replace(query, answers=answers), choices)
+        normal = _respelt(query, normalise_option)
+        if len(set(normal.choices)) == len(query.choices):
+            queries[query_id] = normal
     alike = benchmark.subset(queries) if len(queries) < len(benchmark.queries) else benchmark
     return alike.derive("options spelt alike", queries=queries)
+
+
+def _respelt(query: Query, spell: Callable[[str], str]) -> Query:
+    answers = tuple(map(spell, query.answers))
+    return with_choices(replace(query, answers=answers), tuple(map(spell, query.choices)))
 
 
 def with_planted_cue(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
@@ -103,22 +107,19 @@ def with_planted_cue(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
     shuffled = ordered(benchmark.queries, seed, "spelt apart")
     queries = dict(benchmark.queries)
     for place, query_id in enumerate(shuffled):
-        kind = kinds[place * len(kinds) // len(shuffled)]
-        queries[query_id] = _respelt(queries[query_id], kind)
+        query, kind = queries[query_id], kinds[place * len(kinds) // len(shuffled)]
+        cued = [text for text in query.choices if (text in query.answers) == (kind == "right")]
+        label = cued[0] if cued and kind != "silent" else None
+        queries[query_id] = _respelt(query, partial(_planted, label=label))
     return benchmark.derive(f"options spelt apart, seed {seed}", queries=queries)
 
 
-def _respelt(query: Query, kind: str) -> Query:
-    """The query with the first option that is right, or that is wrong, as a label."""
-    sought = [text for text in query.choices if (text in query.answers) == (kind == "right")]
-    label = sought[0] if sought and kind != "silent" else None
-    new = {}
-    for choice in query.choices:
-        plain = normalise_option(choice)
-        name = plain if len(plain) < 2 else plain[0].upper() + plain[1:]
-        new[choice] = plain.replace(" ", "_") if choice == label else name
-    answers = tuple(new.get(answer, answer) for answer in query.answers)
-    return with_choices(replace(query, answers=answers), tuple(map(new.__getitem__, query.choices)))
+def _planted(text: str, label: str | None) -> str:
+    """A text in the form of a label if it is `label`, else in that of a name."""
+    plain = normalise_option(text)
+    if text == label:
+        return plain.replace(" ", "_")
+    return plain if len(plain) < 2 else plain[0].upper() + plain[1:]
 
 
 def option_format_variants(benchmark: Benchmark, *, seed: int = 0) -> dict[str, Benchmark]:

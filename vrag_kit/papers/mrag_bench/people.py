@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import combinations
 from pathlib import Path
 
@@ -36,23 +36,22 @@ def load_human_answers(
         raise VragError(
             f"two files hold choices of {twice.iloc[0]!r}; keep a file for each participant."
         )
-    asked = {(context.query_id, context.setting): context for context in contexts}
-    rows = []
-    for choice in chosen.to_dict("records"):
-        context = asked.get((choice["query_id"], choice["setting"]))
-        if context is None:
-            continue
-        query = benchmark.queries[context.query_id]
-        if option_text(query, choice["option"]) == choice["option_text"]:
-            row = {"model": choice["participant"], "answer": choice["option"], "group": query.group}
-            rows.append(asdict(context) | row | {"seconds": choice["seconds"]})
+    names = [field.name for field in fields(Context)]
+    asked = pd.DataFrame(list(map(asdict, contexts)), columns=names)
+    table = chosen.merge(asked, on=["query_id", "setting"])
+    queries = [benchmark.queries[query_id] for query_id in table["query_id"]]
+    texts = list(map(option_text, queries, table["option"]))
+    table = table[table["option_text"] == texts]
     logger.info(
-        f"people: {chosen['participant'].nunique()} chose {len(chosen):,} options; {len(rows):,} of"
-        f" them are to be compared, {len(chosen) - len(rows):,} belong to other questions",
+        f"people: {chosen['participant'].nunique()} chose {len(chosen):,} options;"
+        f" {len(table):,} of them are to be compared, {len(chosen) - len(table):,} belong to other"
+        " questions"
     )
-    table = pd.DataFrame(rows, columns=[*ANSWER_COLUMNS, "seconds"])
+    table = table.rename(columns={"participant": "model", "option": "answer"})
+    table["group"] = table["query_id"].map(benchmark.groups)
     table = table.assign(benchmark=benchmark.name, sample=0, status=Status.OK.value)
-    return table.assign(template="", detail="", answer_id="").astype({"m": "Int64"})
+    table = table.assign(template="", detail="", answer_id="").astype({"m": "Int64"})
+    return table[[*ANSWER_COLUMNS, "seconds"]].reset_index(drop=True)
 
 
 def inter_rater_agreement(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from itertools import chain, product
 from string import ascii_uppercase
 from textwrap import shorten
 from typing import Any  # arguments of `ask_models`
@@ -11,24 +12,11 @@ from typing import Any  # arguments of `ask_models`
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from PIL import ImageOps
 
-from vrag_kit.analysis import (
-    column_means,
-    mean_scores,
-    paired_differences,
-    per_query,
-    to_percent,
-)
+from vrag_kit.analysis import column_means, mean_scores, paired_differences, per_query, to_percent
 from vrag_kit.analysis.comparisons import REPEATS
-from vrag_kit.analysis.report_tables import (
-    TableRow,
-    ci_cells,
-    finding,
-    format_p,
-    report_table,
-)
+from vrag_kit.analysis.report_tables import TableRow, ci_cells, finding, format_p, report_table
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.config import Entry
 from vrag_kit.generation import ask_models
@@ -37,12 +25,9 @@ from vrag_kit.generation.generators import CustomGenerator
 from vrag_kit.judging import judge_answers
 from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.papers.mrag_bench.choices import LETTERS, MultipleChoiceJudge, is_unparsed
-from vrag_kit.papers.mrag_bench.settings import (
-    ASPECT_OF,
-    ASPECTS,
-    QUESTIONS,
-)
-from vrag_kit.plotting.style import EVIDENCE, SMALL, fit, new_figure, set_caption
+from vrag_kit.papers.mrag_bench.settings import ASPECT_OF, ASPECTS, QUESTIONS
+from vrag_kit.plotting.images import draw_thumbnail
+from vrag_kit.plotting.style import SMALL, fit, new_figure, set_caption
 from vrag_kit.types import Benchmark, Context, DocId, QueryId
 from vrag_kit.workspace import Workspace
 
@@ -144,11 +129,27 @@ def ask_arms(
     return pd.concat(tables, names=[arm]).reset_index(arm).reset_index(drop=True)
 
 
-def _by_stratum(judged: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The rows, and where "stratum" is in `by` all of them again as the stratum `ALL`."""
-    if "stratum" not in by:
-        return judged
-    return pd.concat([judged, judged.assign(stratum=ALL)], ignore_index=True)
+_LEVEL = ["level", "part"]
+_PLACES = list(chain.from_iterable(product([level], names) for level, names in LEVELS.items()))
+
+
+def _at_levels(judged: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The rows once for each level, whose name is in the columns level and part; where "stratum" is
+    in `by`, all of them again as the stratum `ALL`.
+    """
+    if "stratum" in by:
+        judged = pd.concat([judged, judged.assign(stratum=ALL)], ignore_index=True)
+    rows = judged.assign(overall=OVERALL)
+    levels = [rows.assign(level=level, part=rows[level]) for level in LEVELS]
+    return pd.concat(levels, ignore_index=True)
+
+
+def _in_order(table: pd.DataFrame) -> pd.DataFrame:
+    """The table in percent and in the order of Table 3, with the column part as scenario."""
+    parts = zip(table["level"], table["part"], strict=True)
+    order = np.argsort([_PLACES.index(part) for part in parts], kind="stable")
+    table = table.iloc[order].reset_index(drop=True)
+    return to_percent(table.rename(columns={"part": "scenario"}))
 
 
 def accuracy_by_scenario(
@@ -166,14 +167,10 @@ def accuracy_by_scenario(
     `weights` (`scenario_weights`; None: unweighted) over the scenarios present, with the interval
     of a stratified sample over groups. With "stratum" in `by`, "all questions" follow the strata.
     """
-    rows = _by_stratum(judged.assign(overall=OVERALL, n_no_option=is_unparsed(judged)), by)
-    tables = []
-    for level in LEVELS:
-        keys = [*by, level]
-        counts = rows.groupby(keys, sort=False, dropna=False)["n_no_option"].sum().reset_index()
-        means = mean_scores(rows, by=keys, weights=None if level == "scenario" else weights)
-        tables.append(means.merge(counts, on=keys, how="left"))
-    return to_percent(_levels(tables, by))
+    rows, keys = _at_levels(judged.assign(n_no_option=is_unparsed(judged)), by), [*by, *_LEVEL]
+    counts = rows.groupby(keys, sort=False, dropna=False)["n_no_option"].sum().reset_index()
+    means = mean_scores(rows, by=keys, weights=weights)
+    return _in_order(means.merge(counts, on=keys, how="left"))
 
 
 def gains_by_scenario(
@@ -193,32 +190,11 @@ def gains_by_scenario(
     which of them a setting helps is one question with nine answers. The same holds for positions:
     for an arm other than setting it corrects for all values.
     """
-    repeats = [*REPEATS, "scenario", "aspect", *([] if arm == "setting" else [arm])]
-    rows = _by_stratum(judged.assign(overall=OVERALL), by)
-    values = per_query(rows, by=[*by, arm, *LEVELS])
-    tables = []
-    for level in LEVELS:
-        table = paired_differences(
-            values,
-            arm=arm,
-            by=[*by, level],
-            baseline=baseline,
-            repeats=repeats,
-            weights=None if level == "scenario" else weights,
-        )
-        tables.append(table)
-    return to_percent(_levels(tables, by).assign(metric="accuracy"))
-
-
-def _levels(tables: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
-    """The tables of the three levels as one, in the order of Table 3."""
-    parts = []
-    for (level, names), table in zip(LEVELS.items(), tables, strict=True):
-        part = table.rename(columns={level: "scenario"}).assign(level=level)
-        parts.append(part.iloc[part["scenario"].map(names.index).argsort(kind="stable")])
-    table = pd.concat(parts, ignore_index=True)
-    first = [*keys, "level", "scenario"]
-    return table[[*first, *table.columns.drop(first)]]
+    repeats = [*REPEATS, "part", *([] if arm == "setting" else [arm])]
+    values = per_query(_at_levels(judged, by), by=[*by, *_LEVEL, arm, "scenario"])
+    how = {"arm": arm, "baseline": baseline, "repeats": repeats, "weights": weights}
+    table = paired_differences(values, by=[*by, *_LEVEL], **how).assign(metric="accuracy")
+    return _in_order(table[[*by, *_LEVEL, *table.columns.drop([*by, *_LEVEL])]])
 
 
 def settings_at_chance(means: pd.DataFrame) -> pd.DataFrame:
@@ -321,19 +297,18 @@ def with_options(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     `benchmark` is the one behind the answers: rotated, if the options were. Raises as
     `read_choice`.
     """
-    rows = with_scenarios(judged, benchmark)
-    letters, texts = [], []
-    queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
-    for query, answer in zip(queries, judged["answer"], strict=True):
-        letter = read_choice(answer, query.choices).letter if isinstance(answer, str) else None
+    found: dict[str, list[str | None]] = {"correct_option": [], "option": [], "option_text": []}
+    for query_id, answer in zip(judged["query_id"], judged["answer"], strict=True):
+        query, called = benchmark.queries[query_id], isinstance(answer, str)
+        letter = read_choice(answer, query.choices).letter if called else None
         options = dict(zip(ascii_uppercase, query.choices, strict=False))
-        texts.append(options.get(letter or "", ""))
-        letters.append(letter or NO_LETTER if isinstance(answer, str) else None)
-    option = pd.Series(letters, judged.index, dtype=object)
+        found["correct_option"].append(correct_letters(query))
+        found["option"].append(letter or NO_LETTER if called else None)
+        found["option_text"].append(options.get(letter or "", ""))
+    rows = with_scenarios(judged, benchmark).assign(**found)
     for name in (*LETTERS, NO_LETTER):
-        rows[name] = option.eq(name).astype(float).where(option.notna())
-    correct = list(map(correct_letters, queries))
-    return rows.assign(correct_option=correct, option=option, option_text=texts)
+        rows[name] = rows["option"].eq(name).astype(float).where(rows["option"].notna())
+    return rows
 
 
 def rotation_consistency(
@@ -347,16 +322,11 @@ def rotation_consistency(
     of `with_options` with a column rotation; a question without an answer under one of them is
     excluded.
     """
-    keys = list(dict.fromkeys([*by, "query_id", "group", "scenario"]))
-    asked = letters.groupby(keys, sort=False, dropna=False)
-    options = asked["option_text"].agg(["nunique", "min"])
-    same = (options["nunique"] == 1) & (options["min"] != "")
-    found = {"same option in all": same.astype(float), "right in all": asked["score"].min()}
-    shares = (
-        pd.DataFrame(found)
-        .where(asked["option"].count() == letters["rotation"].nunique())
-        .reset_index()
-    )
+    asked = letters.groupby([*by, "query_id", "group", "scenario"], sort=False, dropna=False)
+    texts, answers = asked["option_text"], asked["option"].count()
+    same = texts.nunique().eq(1) & texts.min().ne("")
+    found = pd.DataFrame({"same option in all": same, "right in all": asked["score"].min()})
+    shares = found.astype(float).where(answers == letters["rotation"].nunique()).reset_index()
     return to_percent(column_means(shares, list(found), by=by, weights=weights))
 
 
@@ -374,25 +344,25 @@ def examples_figure(benchmark: Benchmark, scores: pd.DataFrame, title: str) -> F
         axis.set_axis_off()
     for axis, row in zip(axes.flat, scores.to_dict("records"), strict=False):
         query, gold = benchmark.queries[row["query_id"]], benchmark.relevant(row["query_id"])
-        documents = [*gold[:1], *query.metadata.get("retrieved", ())[:1]]
-        images = [query.image, *(benchmark.corpus[each].image for each in documents)]
-        for place, (setting, image) in enumerate(zip(_SETTINGS, images, strict=False)):
+        documents = ["", *gold[:1], *query.metadata.get("retrieved", ())[:1]]
+        images = [query.image, *(benchmark.corpus[each].image for each in documents[1:])]
+        for place, (setting, doc_id, image) in enumerate(
+            zip(_SETTINGS, documents, images, strict=False)
+        ):
             if image is not None:
-                pixels = ImageOps.pad(image.open(), (150, 150), color="white")
-                axis.imshow(np.asarray(pixels), extent=(place + 0.03, place + 0.97, 0.97, 0.03))
-            if place and documents[place - 1] in gold:
-                frame = Rectangle((place + 0.03, 0.03), 0.94, 0.94, fill=False, linewidth=2)
-                axis.add_patch(frame).set_edgecolor(EVIDENCE["gold"])
+                picture = ImageOps.pad(image.open(), (150, 150), color="white")
+                corner, framed = (place + 0.03, -0.97), doc_id in gold
+                draw_thumbnail(axis, picture, corner, 0.94, framed=framed)
             mark = "✓" if row[setting] > 0 else "✗"
             name = f"{mark} {_SETTINGS[setting]}"
-            axis.text(place + 0.5, 1.14, name, fontsize=SMALL, ha="center", weight="bold")
+            axis.text(place + 0.5, -1.14, name, fontsize=SMALL, ha="center", weight="bold")
         lines = [fit(query.text, 2.1)]
         for letter, choice in zip(ascii_uppercase, query.choices, strict=False):
             line = shorten(f"({letter}) {choice}", 40, placeholder=" …")
             lines.append(f"{line} ✓" if choice in query.answers else line)
-        axis.text(0, 1.25, "\n".join(lines), fontsize=SMALL, va="top", linespacing=1.4)
-        axis.text(0, -0.08, row["scenario"], fontsize=8, weight="bold")
-        axis.set(xlim=(0, 3), ylim=(2.32, -0.25))
+        axis.text(0, -1.25, "\n".join(lines), fontsize=SMALL, va="top", linespacing=1.4)
+        axis.text(0, 0.08, row["scenario"], fontsize=8, weight="bold")
+        axis.set(xlim=(0, 3), ylim=(-2.32, 0.25))
     caption = f"""{benchmark.name}: a question of each scenario, answered by
         {", ".join(scores["model"].unique())} without examples, with gold and with retrieved ones.
         Left: the question's image; framed: a gold image; right: the top retrieved image. Each was

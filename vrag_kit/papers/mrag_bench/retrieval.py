@@ -10,16 +10,15 @@ from itertools import permutations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
+from scipy.stats import pearsonr, rankdata
 
 from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.generation.contexts import ranked_documents
 from vrag_kit.papers.mrag_bench.results import NAMES, OVERALL, scenario_weights
-from vrag_kit.papers.mrag_bench.settings import QUESTIONS, TOP
-from vrag_kit.retrieval import make_run, score_runs
-from vrag_kit.types import Benchmark, DocId, QueryId, ordered
+from vrag_kit.papers.mrag_bench.settings import QUESTIONS, TOP, ranked_run
+from vrag_kit.retrieval import score_runs
+from vrag_kit.types import Benchmark, ordered
 
-_MEASURES = ("hit", "recall")
 _KEY = ["retriever", "scenario", "metric"]
 _ROWS = "rows"
 PLANTED = 2
@@ -40,21 +39,6 @@ def run_names(runs: Iterable[str]) -> dict[str, str]:
     return NAMES | {name: name.replace(_ROWS, "retrieved set", 1) for name in own}
 
 
-def shipped_run(benchmark: Benchmark) -> pd.DataFrame:
-    """Returns the retrieved documents of the rows, the paper's CLIP, as a run, best first."""
-    return _ranked_run(
-        {query_id: query.metadata["retrieved"] for query_id, query in benchmark.queries.items()}
-    )
-
-
-def _ranked_run(documents: Mapping[QueryId, Iterable[DocId]]) -> pd.DataFrame:
-    """A run with each query's documents, best first."""
-    rows: list[tuple[QueryId, DocId, float]] = []
-    for query_id, ranked in documents.items():
-        rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(ranked)]
-    return make_run(rows)
-
-
 def runs_with_inserted_gold(
     benchmark: Benchmark, run: pd.DataFrame, shares: Sequence[float], *, seed: int = 0
 ) -> dict[str, pd.DataFrame]:
@@ -67,10 +51,11 @@ def runs_with_inserted_gold(
     order = ordered(list(benchmark.queries), seed, "planted")
     runs = {_ROWS: run}
     for share in shares:
-        chosen = order[: round(share * len(order))]
-        gold = {query_id: benchmark.relevant(query_id)[:PLANTED] for query_id in chosen}
-        ranked = {name: dict.fromkeys([*gold.get(name, ()), *found[name]]) for name in found}
-        runs[f"{_ROWS}, {100 * share:.0f} % planted"] = _ranked_run(ranked)
+        ranked = dict(found)
+        for query_id in order[: round(share * len(order))]:
+            gold = benchmark.relevant(query_id)[:PLANTED]
+            ranked[query_id] = list(dict.fromkeys([*gold, *found[query_id]]))
+        runs[f"{_ROWS}, {100 * share:.0f} % planted"] = ranked_run(ranked)
     return runs
 
 
@@ -94,14 +79,13 @@ def retrieval_by_scenario(
     groups of questions with common images. `excluded` is the benchmark's setting of what a query
     must not retrieve.
     """
-    scores = score_runs(benchmark, runs, cutoffs=(k,))
-    scores = scores[scores["metric"].isin(_MEASURES)]
-    metadata = {query_id: query.metadata for query_id, query in benchmark.queries.items()}
-    scenario = scores["query_id"].map(lambda query_id: metadata[query_id]["scenario"])
+    scores = score_runs(benchmark, runs, cutoffs=(k,)).query("metric in ('hit', 'recall')")
+    about = {query_id: query.metadata for query_id, query in benchmark.queries.items()}
+    scenario = scores["query_id"].map(lambda query_id: about[query_id]["scenario"])
     scores = scores.assign(scenario=scenario, metric=scores["metric"] + f"@{k}")
     whole = cluster_means(scores, ["retriever", "metric"], weights=scenario_weights(benchmark))
     both = pd.concat([whole.assign(scenario=OVERALL), cluster_means(scores, _KEY)])
-    both["excluded"] = next((row.get("excluded", "") for row in metadata.values()), "")
+    both["excluded"] = next((row.get("excluded", "") for row in about.values()), "")
     order = both["scenario"].map([OVERALL, *QUESTIONS].index).argsort(kind="stable")
     columns = [*_KEY, "value", "ci_low", "ci_high", "n", "n_failed", "excluded"]
     return to_percent(both[columns].iloc[order].reset_index(drop=True))
@@ -129,45 +113,40 @@ def retrieval_accuracy_correlations(hits: pd.DataFrame, results: pd.DataFrame) -
     keys = ["retriever", "scenario"]
     both = right[["model", *keys, "value"]].merge(hits[[*keys, "metric", "value"]], on=keys)
     both = both[is_evaluated_retriever(both["retriever"])]
-    rows: list[tuple[object, ...]] = []
+    rows: list[dict[str, object]] = []
     for (model, metric), part in both.groupby(["model", "metric"], sort=False):
         wide = part.pivot_table(
-            index="scenario", columns="retriever", values=["value_y", "value_x"], sort=False
+            index="scenario", columns="retriever", values=["value_x", "value_y"], sort=False
         )
         families = {scenario: wide.loc[[scenario]] for scenario in wide.index}
         inner = wide.drop(index=OVERALL, errors="ignore")
         if len(inner) > 1:
             families[WITHIN] = inner
         for scenario, some in families.items():
-            found = _correlation(some["value_y"].to_numpy(), some["value_x"].to_numpy())
-            ends = _fisher(found[1], math.nan if scenario == WITHIN else found[0])
-            rows.append((model, metric, scenario, *found[:2], *ends, *found[2:]))
+            found = _correlation(some["value_x"].to_numpy(), some["value_y"].to_numpy())
+            rows.append({"model": model, "metric": metric, "scenario": scenario, **found})
     numbers = ["n", "pearson", "ci_low", "ci_high", "p", "p_least", "spearman"]
     return pd.DataFrame(rows, columns=["model", "metric", "scenario", *numbers])
 
 
-def _correlation(x: np.ndarray, y: np.ndarray) -> tuple[float, ...]:
-    """n, Pearson's r, p, the least p and Spearman's r of scenarios × retrievers: each scenario less
-    its mean, orders of the retrievers the same in all.
+def _correlation(x: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """The numbers of scenarios × retrievers: each scenario less its mean, orders of the retrievers
+    the same in all.
     """
-    n, r = x.shape[1], _pearson(x, y)
-    rho = _pearson(rankdata(x, axis=1), rankdata(y, axis=1))
-    if not math.isfinite(r) or n > _MOST:
-        return n, r, math.nan, math.nan, rho
-    every = np.abs([_pearson(x, y[:, list(order)]) for order in permutations(range(n))])
-    p, least = ((every >= size - _TINY).mean() for size in (abs(r), every.max()))
-    return n, r, float(p), float(least), rho
+    n = x.shape[1]
+    found = {"n": n, "pearson": _pearson(x, y)}
+    found["spearman"] = _pearson(rankdata(x, axis=1), rankdata(y, axis=1))
+    if len(x) == 1 and n >= 4 and abs(found["pearson"]) < 1:
+        interval = pearsonr(x[0], y[0]).confidence_interval()
+        found |= {"ci_low": interval.low, "ci_high": interval.high}
+    if math.isfinite(found["pearson"]) and n <= _MOST:
+        every = np.abs([_pearson(x, y[:, list(order)]) for order in permutations(range(n))])
+        found["p"] = (every >= abs(found["pearson"]) - _TINY).mean()
+        found["p_least"] = (every >= every.max() - _TINY).mean()
+    return found
 
 
 def _pearson(x: np.ndarray, y: np.ndarray) -> float:
     left, right = (each - each.mean(axis=1, keepdims=True) for each in (x, y))
     size = math.sqrt(float((left**2).sum() * (right**2).sum()))
     return float((left * right).sum()) / size if size > _TINY else math.nan
-
-
-def _fisher(r: float, n: float) -> tuple[float, float]:
-    """The ends of Fisher's interval."""
-    if not (n >= 4 and abs(r) < 1):
-        return math.nan, math.nan
-    middle, half = math.atanh(r), 1.959964 / math.sqrt(n - 3)
-    return math.tanh(middle - half), math.tanh(middle + half)

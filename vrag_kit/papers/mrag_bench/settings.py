@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from pathlib import Path
-from string import ascii_uppercase
 
 import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.contexts import ranked_documents, top_ranked
 from vrag_kit.generation.prompts import PromptSet, open_prompt_set, read_prompts
-from vrag_kit.retrieval.runs import clip_cutoffs
+from vrag_kit.judging.multiple_choice import correct_letters
+from vrag_kit.retrieval.runs import common_cutoffs, make_run
 from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId, ordered
 
 TOP = 5
@@ -65,25 +65,26 @@ def retrieved_rag(
     k is reduced, for all queries, to the fewest documents of any query that is shown k (a printed
     line says so). Raises `VragError` for a query without any.
     """
-    found: Mapping[QueryId, Sequence[DocId]] = {
-        query_id: query.metadata.get("retrieved", ())
-        for query_id, query in benchmark.queries.items()
-    }
-    if run is not None:
-        found = ranked_documents(benchmark, run)
-    depths = {query_id: len(documents) for query_id, documents in found.items()}
-    for query_id, depth in depths.items():
-        if not depth:
-            raise VragError(
-                f"query {query_id!r}: no document was retrieved. Leave it out with"
-                " `benchmark.subset(query_ids)`."
-            )
-    many = [name for name, query in benchmark.queries.items() if n_examples_shown(query, k) == k]
-    if many:
-        fewest = min(many, key=depths.__getitem__)
-        there = f"{depths[fewest]} documents were retrieved for query {fewest!r}"
-        (k,) = clip_cutoffs([k], depths[fewest], there)
-    return _examples(benchmark, "retrieved_rag", found, k)
+    run = shipped_run(benchmark) if run is None else run
+    common_cutoffs(benchmark, run, [1])  # raises for a query without documents
+    several = [name for name, query in benchmark.queries.items() if n_examples_shown(query, k) == k]
+    if several:
+        (k,) = common_cutoffs(benchmark.subset(several), run, [k])
+    return _examples(benchmark, "retrieved_rag", ranked_documents(benchmark, run), k)
+
+
+def shipped_run(benchmark: Benchmark) -> pd.DataFrame:
+    """Returns the retrieved documents of the rows, the paper's CLIP, as a run, best first."""
+    queries = benchmark.queries.values()
+    return ranked_run({query.query_id: query.metadata.get("retrieved", ()) for query in queries})
+
+
+def ranked_run(documents: Mapping[QueryId, Iterable[DocId]]) -> pd.DataFrame:
+    """Returns a run with each query's documents, best first."""
+    rows: list[tuple[QueryId, DocId, float]] = []
+    for query_id, ranked in documents.items():
+        rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(ranked)]
+    return make_run(rows)
 
 
 def _examples(
@@ -123,8 +124,8 @@ def gt_rag_by_count(
     deep = [query_id for query_id, pool in pools.items() if len(pool) >= max(ks)]
     if not deep:
         raise VragError(
-            f"no query of {benchmark.name} has {max(ks)} ground-truth pictures; the most are"
-            f" {max(map(len, pools.values()), default=0)}. Give `more`, or ask for fewer."
+            f"{benchmark.name}: no query has {max(ks)} ground-truth images. Give `more`, or ask"
+            " for fewer."
         )
     contexts = []
     for query_id, draw in product(deep, range(draws)):
@@ -169,14 +170,10 @@ def rotate_options(benchmark: Benchmark, by: int) -> Benchmark:
 
 
 def with_choices(query: Query, choices: tuple[str, ...]) -> Query:
-    """Returns the query with these options, and the letter of the correct one if its metadata have
-    a letter.
-    """
-    if "letter" not in query.metadata:
-        return replace(query, choices=choices)
-    right = next(place for place, choice in enumerate(choices) if choice in query.answers)
-    metadata = {**query.metadata, "letter": ascii_uppercase[right]}
-    return replace(query, choices=choices, metadata=metadata)
+    """Returns the query with these options, and the letter of the correct one in its metadata."""
+    changed = replace(query, choices=choices)
+    metadata = {**query.metadata, "letter": correct_letters(changed)}
+    return replace(changed, metadata=metadata)
 
 
 def sample_per_scenario(benchmark: Benchmark, count: int | None, *, seed: int = 0) -> Benchmark:
@@ -265,26 +262,24 @@ def mismatched_rag(benchmark: Benchmark, *, k: int = TOP, seed: int = 0) -> list
     """
     examples = {}
     for query_id, query in benchmark.queries.items():
-        ranks = {
-            name: 0 if other.text == query.text else 1 + _differ(query, other, "image_type")
-            for name, other in benchmark.queries.items()
-            if not _differ(query, other, "scenario")
+        scenario, kind = (query.metadata[name] for name in ("scenario", "image_type"))
+        others = [
+            other
+            for other in benchmark.queries.values()
+            if other.metadata["scenario"] == scenario
             and other.group != query.group
             and other.answers != query.answers
-        }
-        if not ranks:
+        ]
+        if not others:
             raise VragError(
-                f"query {query_id!r}: no other query of scenario"
-                f" {query.metadata['scenario']!r} has another answer; its examples cannot be"
-                " swapped. Leave it out with `benchmark.subset(query_ids)`."
+                f"query {query_id!r}: no other query of scenario {scenario!r} has another answer."
+                " Leave it out with `benchmark.subset(query_ids)`."
             )
-        nearest = [name for name, rank in ranks.items() if rank == min(ranks.values())]
+        same_text = [other for other in others if other.text == query.text]
+        same_kind = [other for other in others if other.metadata["image_type"] == kind]
+        nearest = [other.query_id for other in same_text or same_kind or others]
         chosen = ordered(nearest, seed, query_id, "swapped")[0]
         own = benchmark.relevant(query_id)
         foreign = [doc_id for doc_id in benchmark.relevant(chosen) if doc_id not in own]
         examples[query_id] = tuple(foreign[: len(own)])
     return _examples(benchmark, "mismatched_rag", examples, k)
-
-
-def _differ(query: Query, other: Query, field: str) -> bool:
-    return bool(query.metadata[field] != other.metadata[field])

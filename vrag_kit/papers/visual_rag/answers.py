@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -46,7 +47,6 @@ def smallest_and_largest_k(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFra
 
 
 KINDS = ("correct", "partially correct", "abstained", "incorrect")
-_ORDER = ["incorrect", "abstained", "partially correct"]
 _CASE = [
     *("model", "query_id", "setting", "k", "draw", "question", "references", "answer", "outcome"),
     *("verdict", "score", "doc_ids", "answer_id"),
@@ -60,11 +60,9 @@ def classify_answers(judged: pd.DataFrame) -> pd.Series:
     where that is more); the rest abstains or is incorrect.
     """
     score, scale = judged["score"], scale_of(judged)
-    kinds = pd.Series("incorrect", index=judged.index)
-    kinds = kinds.mask(judged["abstained"] > 0, "abstained")
-    kinds = kinds.mask(score > scale.nothing, "partially correct")
-    kinds = kinds.mask(score == scale.best, "correct")
-    return kinds.where(score.notna()).rename("outcome")
+    conditions = [score == scale.best, score > scale.nothing, judged["abstained"] > 0]
+    kinds = pd.Series(np.select(conditions, KINDS[:3], KINDS[3]), judged.index, name="outcome")
+    return kinds.where(score.notna())
 
 
 def error_cases(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
@@ -84,8 +82,9 @@ def error_cases(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
         references=[" | ".join(query.answers) for query in queries],
     )
     rows = rows.sort_values(["query_id", "model"], kind="stable")
-    rows = rows.sort_values("outcome", key=lambda each: each.map(_ORDER.index), kind="stable")
-    return rows[[name for name in _CASE if name in rows]].reset_index(drop=True)
+    worst_first = rows["outcome"].map(KINDS[::-1].index).argsort(kind="stable")
+    rows = rows.iloc[worst_first].reset_index(drop=True)
+    return rows[[name for name in _CASE if name in rows]]
 
 
 OUTCOMES = {
@@ -116,14 +115,16 @@ def counterfactual_outcomes(own: pd.DataFrame, swapped: pd.DataFrame) -> pd.Data
             f"counterfactual_outcomes: {len(own)} and {len(swapped)} rows that are not the same"
             " answers; expected one table of answers, judged twice."
         )
-    middle = scale_of(own).middle
-    as_own, as_swapped = own["score"], swapped["score"]
+    middle, gain = scale_of(own).middle, swapped["score"] - own["score"]
     abstains = (own["abstained"] >= 0.5) | (swapped["abstained"] >= 0.5)
-    follows = ~abstains & (as_swapped >= middle) & (as_swapped > as_own)
-    keeps = ~abstains & (as_own >= middle) & (as_own > as_swapped)
-    columns = (follows, keeps, abstains, ~(follows | keeps | abstains))
-    found = pd.DataFrame(dict(zip(OUTCOMES, columns, strict=True)), dtype=float)
-    return own.assign(**found.mask(as_own.isna() | as_swapped.isna()))
+    found = {
+        "counterfactual_value": ~abstains & (swapped["score"] >= middle) & (gain > 0),
+        "original_value": ~abstains & (own["score"] >= middle) & (gain < 0),
+        "abstains": abstains,
+    }
+    outcomes = pd.DataFrame(found, dtype=float)
+    outcomes["other_answer"] = 1 - outcomes.sum(axis=1)
+    return own.assign(**outcomes.mask(gain.isna()))
 
 
 def rouge_mean_correlation(arms: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,9 +22,6 @@ from vrag_kit.papers.audit import AGREES, CELL, CONTRADICTS, audit_rows
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.published import PAPER_QUERIES
 from vrag_kit.papers.visual_rag.statements import STATEMENTS, published_scores, statement_numbers
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 RUN_TABLES = (13, 14, 15, 16)
 """Numbers of the tables with the five runs of each cell (footnotes 4 and 6)."""
@@ -45,15 +41,13 @@ def run_statistics(tables: Mapping[int | str, pd.DataFrame]) -> pd.DataFrame:
     (a tuple), mean, sd (by n − 1), sd_population (by n), avg and std (published, or NaN).
     """
     chosen = {number: tables[number] for number in RUN_TABLES}
-    table = pd.concat(chosen, names=["table"]).reset_index("table")
-    cell = ["table", *CELL]
+    table, cell = pd.concat(chosen, names=["table"]).reset_index("table"), ["table", *CELL]
     ordered = table[table["run"].notna()].sort_values(["table", "run"], kind="stable")
     runs = ordered.groupby(cell, sort=False)["value"]
     cells = runs.agg(runs=tuple, mean="mean", sd="std", sd_population=lambda each: each.std(ddof=0))
     printed = table[table["statistic"].isin(["avg", "std"])]
     wide = printed.pivot(index=cell, columns="statistic", values="value")
-    statistics: pd.DataFrame = cells.join(wide.reindex(columns=["avg", "std"])).reset_index()
-    return statistics
+    return cells.join(wide.reindex(columns=["avg", "std"])).reset_index()
 
 
 def query_counts(percentages: pd.Series) -> pd.DataFrame:
@@ -115,37 +109,33 @@ GIVEN: dict[str, Known] = {
 
 
 def ndcg_bound(
-    table: pd.DataFrame,
-    retriever: str,
-    known: Known,
-    *,
-    clues: float | None,
-    most: int = MOST_CLUES,
+    table: pd.DataFrame, retriever: str, known: Known, *, clues: float, most: int = MOST_CLUES
 ) -> float:
     """Computes the upper bound of the mean standard nDCG@30 in percent, [0, 100], given the cells
     `known` (metric, k) of `published("visual_rag", table=2)`.
 
-    `clues` is the mean number of clues per query; None leaves it open. Recall is the mean over
-    queries of hits/R. NaN if no ranking of queries with 1 to `most` clues matches all given
-    numbers. Metrics are recall, hit_count and ndcg; KeyError names another metric, or a cell that
-    is not in the table.
+    `clues` is the mean number of clues per query. Recall is the mean over queries of hits/R. NaN if
+    no ranking of queries with 1 to `most` clues matches all given numbers. Metrics are recall,
+    hit_count and ndcg; KeyError names another metric, or a cell that is not in the table.
     """
     from scipy import sparse
     from scipy.optimize import linprog
 
     relevant, discount = np.arange(1, most + 1), 1 / np.log2(np.arange(2, DEPTH + 2))
     published = table[table["retriever"] == retriever].set_index(["metric", "k"])["value"]
-    targets = [float(published[cell]) for cell in known]
-    rows = [_of_hits(metric, k, relevant, discount) for metric, k in known]
-    if clues is not None:
-        rows.append(np.r_[relevant, np.zeros(most * DEPTH)])
-        targets.append(clues)
-    rules, middle = _rules(relevant), np.array(targets)
-    numbers = np.array(rows).reshape(len(rows), most * (1 + DEPTH))
+    targets = np.array([*(float(published[cell]) for cell in known), clues])
+    of_clues = np.r_[relevant, np.zeros(most * DEPTH)]
+    numbers = [*(_of_hits(metric, k, relevant, discount) for metric, k in known), of_clues]
+    # h(R, r) − p(R) ≤ 0, and Σ_r h(R, r) − R p(R) ≤ 0
+    shares, hits = sparse.identity(most), sparse.identity(most * DEPTH)
+    each = sparse.hstack([-sparse.kron(shares, np.ones((DEPTH, 1))), hits])
+    sums = sparse.kron(shares, np.ones((1, DEPTH)))
+    together = sparse.hstack([-sparse.diags(relevant.astype(float)), sums])
+    rules = sparse.vstack([each, together])
     solution = linprog(
         -_of_hits("ndcg", DEPTH, relevant, discount),
-        A_ub=sparse.vstack([rules, numbers, -numbers], format="csr"),
-        b_ub=np.r_[np.zeros(rules.shape[0]), middle + HALF_UNIT, HALF_UNIT - middle],
+        A_ub=sparse.vstack([rules, numbers, np.negative(numbers)], format="csr"),
+        b_ub=np.r_[np.zeros(rules.shape[0]), targets + HALF_UNIT, HALF_UNIT - targets],
         A_eq=np.r_[np.ones(most), np.zeros(most * DEPTH)][None],
         b_eq=[1.0],
         method="highs",
@@ -165,18 +155,3 @@ def _of_hits(metric: str, k: int, relevant: np.ndarray, discount: np.ndarray) ->
     within = gains * (np.arange(DEPTH) < k)
     of_hits = np.broadcast_to(within, (len(relevant), DEPTH)).ravel()
     return np.concatenate([np.zeros(len(relevant)), of_hits])
-
-
-def _rules(relevant: np.ndarray) -> sparse.csr_matrix:
-    """Rows ≤ 0: h(R, r) − p(R), and Σ_r h(R, r) − R p(R) where R < 30 (implied by the
-    first elsewhere).
-    """
-    from scipy import sparse
-
-    most, few = len(relevant), relevant < DEPTH
-    shares, hits = sparse.identity(most), sparse.identity(most * DEPTH)
-    each = sparse.hstack([-sparse.kron(shares, np.ones((DEPTH, 1))), hits])
-    of_query = sparse.kron(shares, np.ones((1, DEPTH)))
-    clues = sparse.diags(relevant.astype(float))
-    together = sparse.hstack([-clues, of_query]).tocsr()[few]
-    return sparse.vstack([each, together], format="csr")

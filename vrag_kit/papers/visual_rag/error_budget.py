@@ -58,11 +58,7 @@ def first_clue_rank(benchmark: Benchmark, run: pd.DataFrame) -> pd.Series:
 
 
 def error_budget(
-    retrieved: pd.DataFrame,
-    alone: pd.DataFrame,
-    ranks: pd.Series,
-    *,
-    one_prompt: bool = False,
+    retrieved: pd.DataFrame, alone: pd.DataFrame, ranks: pd.Series, *, one_prompt: bool = False
 ) -> pd.DataFrame:
     """Splits the accuracy that each top-k answer lost into `PARTS`: model, k, query_id, group,
     part, metric, value. Over the parts (metric "accuracy_lost") the values add up to the scale's

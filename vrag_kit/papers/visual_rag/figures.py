@@ -8,15 +8,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from PIL import ImageOps
 
 from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import SETTING_NAMES, finding
+from vrag_kit.plotting.images import draw_thumbnail
 from vrag_kit.plotting.style import (
     DARK,
-    EVIDENCE,
     GREY,
     MODEL,
     SMALL,
@@ -205,9 +204,6 @@ def _draw_images(
             continue
         x = left + _THUMBNAIL * (place % across)
         y = top - _THUMBNAIL * (1 + place // across)
-        pixels = np.asarray(ImageOps.fit(image.open().convert("RGB"), (96, 96)))
-        side = _THUMBNAIL - 0.03
-        axis.imshow(pixels, extent=(x, x + side, y, y + side))
-        if benchmark.qrels[query_id].get(doc_id, 0) > 0:
-            frame = Rectangle((x, y), side, side, fill=False, linewidth=2)
-            axis.add_patch(frame).set_edgecolor(EVIDENCE["gold"])
+        picture = ImageOps.fit(image.open().convert("RGB"), (96, 96))
+        framed = benchmark.qrels[query_id].get(doc_id, 0) > 0
+        draw_thumbnail(axis, picture, (x, y), _THUMBNAIL - 0.03, framed=framed)

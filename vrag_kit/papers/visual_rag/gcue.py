@@ -29,6 +29,7 @@ LAMBDAS = (0.0, 0.5, 1.0)
 NO_HELP = "clue does not help"
 UNSURE = "clue may not help"
 _FIXED = {"gt_clue": "a_gt", "zero_shot": "a_zero_shot", "non_clue": "a_non_clue"}
+_ARMS = {"one_in_k": "a_k", **_FIXED}
 _ZERO = 1e-12  # below this a difference of accuracies is rounding
 
 
@@ -46,7 +47,7 @@ _UNKNOWN = Ratio(math.nan, math.nan, math.nan)
 def fieller(
     numerator: Sequence[float] | np.ndarray | pd.Series,
     denominator: Sequence[float] | np.ndarray | pd.Series,
-    groups: Sequence[str] | np.ndarray | pd.Series | pd.Index,
+    groups: Sequence[str] | np.ndarray | pd.Series,
     *,
     level: float = 0.95,
 ) -> Ratio:
@@ -63,19 +64,16 @@ def fieller(
     """
     from scipy.special import stdtrit  # quantiles of Student's t
 
-    both = np.column_stack([np.asarray(numerator, float), np.asarray(denominator, float)])
+    both = np.column_stack([numerator, denominator]).astype(float)
     if len(both) == 0:
         return _UNKNOWN
     found = clustered_moments(both, np.asarray(groups))
-    x, y = found.means
-    t2 = float(stdtrit(found.freedom, (1 + level) / 2)) ** 2
+    t = float(stdtrit(found.freedom, (1 + level) / 2))
     # a r² − 2 b r + c ≤ 0
-    a = y * y - t2 * found.covariance[1, 1]
-    b = x * y - t2 * found.covariance[0, 1]
-    c = x * x - t2 * found.covariance[0, 0]
+    (c, b), (_, a) = np.outer(found.means, found.means) - t**2 * found.covariance
     if not a > _ZERO**2:  # NaN for one cluster
         return _UNKNOWN
-    ratio = float(x / y)
+    ratio = float(found.means[0] / found.means[1])
     if np.allclose(both[:, 0], ratio * both[:, 1], rtol=0, atol=_ZERO):
         return Ratio(ratio, math.nan, math.nan)
     root = math.sqrt(max(b * b - a * c, 0.0))
@@ -122,24 +120,22 @@ def gcue(
     rows: list[dict[str, object]] = []
     for key, part in judged.groupby(list(by), sort=False):
         for k in np.unique(part.set_index("setting").loc[["one_in_k"], "k"]):
-            used = part["setting"].isin(list(_FIXED))
-            used |= part["setting"].eq("one_in_k") & part["k"].eq(k)
-            arms = per_query(part[used], by=["setting"])
+            other_k = part["setting"].eq("one_in_k") & part["k"].ne(k)
+            used = part[part["setting"].isin(_ARMS) & ~other_k]
+            arms = per_query(used, by=["setting"])
             table = arms.pivot(index=["query_id", "group"], columns="setting", values="value")
-            table = table[[*_FIXED, "one_in_k"]].dropna()
-            table = table.rename(columns=_FIXED | {"one_in_k": "a_k"})
-            failed = {"n_failed": part.loc[used, "score"].isna().sum()}
+            table = table[list(_ARMS)].dropna().rename(columns=_ARMS)
             for lam in lambdas:
                 arm = dict(zip(by, key, strict=True)) | {"k": k, "lambda": lam}
-                rows.append(arm | _row(table, lam, scale_of(judged).differences) | failed)
+                rows.append(arm | _row(table, lam, scale_of(judged).differences))
+                rows[-1]["n_failed"] = used["score"].isna().sum()
     return pd.DataFrame(rows)
 
 
 def _row(table: pd.DataFrame, lam: float, differences: Scale) -> dict[str, object]:
     """The columns of gCUE after k and λ; differences of scores lie on `differences`."""
-    baseline = lam * table["a_zero_shot"] + (1 - lam) * table["a_non_clue"]
-    gained, possible = table["a_k"] - baseline, table["a_gt"] - baseline
-    ratio, benefit = share_of_benefit(gained, possible, differences)
+    less = table.sub(_baseline(table, lam), axis=0)
+    ratio, benefit = share_of_benefit(less["a_k"], less["a_gt"], differences)
     words = f"[{format_ci_bound(ratio.ci_low, 2)}, {format_ci_bound(ratio.ci_high, 2)}]"
     if math.isnan(ratio.value):
         words = NO_HELP if benefit.ci_high <= 0 else UNSURE
@@ -147,7 +143,7 @@ def _row(table: pd.DataFrame, lam: float, differences: Scale) -> dict[str, objec
         **ratio._asdict(),
         "interval": words,
         "half_width": (ratio.ci_high - ratio.ci_low) / 2,
-        **table[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]].mean(),
+        **table.mean(),
         "denominator": benefit.value,
         "denominator_low": benefit.ci_low,
         "denominator_high": benefit.ci_high,
@@ -155,19 +151,22 @@ def _row(table: pd.DataFrame, lam: float, differences: Scale) -> dict[str, objec
     }
 
 
+def _baseline(arms: pd.DataFrame, lam: float | pd.Series) -> pd.Series:
+    return lam * arms["a_zero_shot"] + (1 - lam) * arms["a_non_clue"]
+
+
 def published_gcue(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
     """Computes gCUE from published accuracies, `published("visual_rag", table=3)`. Columns are
     those of `gcue` but for the intervals, which the paper's means do not allow. The value is NaN
     where A_GT equals the baseline up to rounding.
     """
-    means = pd.concat([part for _, part in table.groupby("model", sort=False)])
-    means["a_k"] = means["value"] / 100
-    fixed = means[means["setting"].isin(list(_FIXED))]
-    fixed = fixed.pivot(index="model", columns="setting", values="a_k").rename(columns=_FIXED)
-    curves = means.loc[means["setting"] == "one_in_k", ["model", "k", "a_k", "n"]]
-    curves = curves.join(fixed, on="model").merge(pd.Series(lambdas, name="lambda"), how="cross")
-    lam = curves["lambda"]
-    baseline = lam * curves["a_zero_shot"] + (1 - lam) * curves["a_non_clue"]
+    table = pd.concat([part for _, part in table.groupby("model", sort=False)])
+    means = table.assign(arm=table["setting"].map(_ARMS), a_k=table["value"] / 100)
+    fixed = means[means["setting"].isin(_FIXED)]
+    curves = means.loc[means["arm"] == "a_k", ["model", "k", "a_k", "n"]]
+    curves = curves.join(fixed.pivot(index="model", columns="arm", values="a_k"), on="model")
+    curves = curves.merge(pd.Series(lambdas, name="lambda"), how="cross")
+    baseline = _baseline(curves, curves["lambda"])
     benefit = curves["a_gt"] - baseline
     value = (curves["a_k"] - baseline) / benefit.where(benefit.abs() > _ZERO)
     return curves.assign(value=value, denominator=benefit, interval="", n_failed=0)

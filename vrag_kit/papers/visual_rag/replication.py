@@ -13,12 +13,7 @@ from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.audit import NOT_COMPARABLE
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE
-from vrag_kit.papers.visual_rag.published import (
-    PAPER_NAMES,
-    RUN_TABLES,
-    data_source,
-    run_spreads,
-)
+from vrag_kit.papers.visual_rag.published import PAPER_NAMES, RUN_TABLES, data_source, run_spreads
 from vrag_kit.types import Benchmark
 
 MARGIN = 3.0
@@ -59,7 +54,9 @@ def compare_to_paper(
     clue position and models.
 
     The verdict says whether two means over the *same* queries differ by more than runs do: the 95 %
-    interval is that of runs, widened by what missing verdicts could change.
+    interval is that of runs, widened by what missing verdicts could change. Its half width comes
+    from the paper's standard deviation between runs, pooled over all cells of the model, divided
+    by the runs on either side.
     "equivalent": it lies within ±margin, which is stricter than two one-sided tests at 5 % (these
     use the 90 % interval). "different": it excludes 0, and is not within the margin. Else
     "inconclusive". Each cell stands alone, without a correction for multiple tests. A cell
@@ -67,6 +64,8 @@ def compare_to_paper(
     as the paper's (as in Table 6, but for its 266). A bias shared by the paper's judge and ours is
     not covered. The best top-k (setting "rag_best") is compared whatever its k.
     """
+    from scipy.special import stdtrit  # quantiles of Student's t
+
     (metric,), edition = paper["metric"].unique(), data_source(benchmark)["data_version"]
     if metric != "idk_rate":  # our detectors of abstention have other names
         results = results[results["metric"] == metric]
@@ -76,24 +75,33 @@ def compare_to_paper(
     if not (edition and by_paper and metric in _RUN_TABLES):
         return settings_table(_labelled(results), _labelled(paper), same_data=bool(edition))
     extra = [name for name in ("corpus", "m") if name in results and name in paper]
-    ours = results.assign(paper_model=results["model"].map(PAPER_NAMES), place=_place(results))
     theirs = paper.rename(columns={"model": "paper_model", "value": "paper", "n": "queries"})
     keys = ["paper_model", "setting", "place", *extra]
-    theirs = theirs.assign(place=_place(paper))[[*keys, "paper", "queries"]]
-    table = ours.merge(theirs, on=keys)
+    ours = results.assign(paper_model=results["model"].map(PAPER_NAMES), place=_place(results))
+    table = ours.merge(theirs.assign(place=_place(paper))[[*keys, "paper", "queries"]], on=keys)
     draws = table["setting"].map(judged.groupby("setting")["draw"].nunique()).fillna(1)
     failed = (table["n_failed"] / (table["queries"] * draws)).clip(upper=1)
-    table["difference"] = table["value"] - table["paper"]
-    noise = _run_noise(table, draws, _RUN_TABLES[metric])
-    table["ci_low"] = table["difference"] - failed * table["value"] - noise
-    table["ci_high"] = table["difference"] + failed * (100 - table["value"]) + noise
-    within = (table["ci_low"] >= -margin) & (table["ci_high"] <= margin)
-    apart = (table["ci_low"] > 0) | (table["ci_high"] < 0)
-    verdict = pd.Series(np.select([within, apart], ["equivalent", "different"], "inconclusive"))
+    spreads = run_spreads(_RUN_TABLES[metric])
+    pooled = (spreads["std"] ** 2).groupby(spreads["model"]).agg(["mean", "size"])
+    pooled = pooled.reindex(table["paper_model"]).reset_index(drop=True)
+    runs = table["setting"].isin(_AVERAGED).map({True: _RUNS, False: 1})
+    error = np.sqrt(pooled["mean"] * (1 / runs + 1 / draws))
+    noise = error * stdtrit((_RUNS - 1) * pooled["size"], 0.975)
+    difference = table["value"] - table["paper"]
+    low = difference - failed * table["value"] - noise
+    high = difference + failed * (100 - table["value"]) + noise
+    verdict = _verdict(low, high, margin)
     comparable = table["queries"].between(table["n"], table["n"] + table["n_failed"])
+    table = table.assign(difference=difference, ci_low=low, ci_high=high)
     numbers = ["metric", "value", "paper", "difference", "ci_low", "ci_high", "n"]
     table = table[[*ARM, *extra, *numbers]].round(2)
     return table.assign(verdict=verdict.where(comparable, NOT_COMPARABLE), edition=edition)
+
+
+def _verdict(low: pd.Series, high: pd.Series, margin: float) -> pd.Series:
+    """The verdict on each interval of a difference."""
+    within, apart = (low >= -margin) & (high <= margin), (low > 0) | (high < 0)
+    return pd.Series(np.select([within, apart], ["equivalent", "different"], "inconclusive"))
 
 
 def _place(table: pd.DataFrame) -> pd.Series:
@@ -108,21 +116,6 @@ def _labelled(table: pd.DataFrame) -> pd.DataFrame:
         if column in table and table[column].nunique() > 1:
             table = table.assign(model=table["model"] + ", " + table[column])
     return table
-
-
-def _run_noise(cells: pd.DataFrame, draws: pd.Series, tables: tuple[int, ...]) -> pd.Series:
-    """Half the width of the 95 % interval over runs of our mean of each cell minus the paper's, in
-    points: the paper's standard deviation between runs, pooled over all cells of the model, divided
-    by the runs on either side.
-    """
-    from scipy.special import stdtrit  # quantiles of Student's t
-
-    theirs = cells["setting"].isin(_AVERAGED).map({True: _RUNS, False: 1})
-    spreads = run_spreads(tables)
-    by_model = (spreads["std"] ** 2).groupby(spreads["model"]).agg(["size", "mean"])
-    pooled = by_model.reindex(cells["paper_model"]).reset_index(drop=True)
-    error = np.sqrt(pooled["mean"] * (1 / theirs + 1 / draws))
-    return pd.Series(error * stdtrit((_RUNS - 1) * pooled["size"], 0.975))
 
 
 def retrieval_table_with_published(results: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
