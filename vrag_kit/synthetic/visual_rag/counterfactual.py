@@ -45,11 +45,6 @@ class CounterfactualImage:
     photo: str  # "<species folder>/<file>", its name there
 
     @property
-    def size(self) -> int:
-        """Its side, pixels."""
-        return EDITIONS[self.edition].size
-
-    @property
     def view(self) -> View:
         """That of the guide's photograph."""
         folder, file = self.photo.split("/", 1)
@@ -63,7 +58,7 @@ class CounterfactualImage:
 
     def data(self) -> bytes:
         """The picture as a JPEG file."""
-        return encode_jpeg(draw_photograph(self.species, self.view, self.size))
+        return encode_jpeg(draw_photograph(self.species, self.view, EDITIONS[self.edition].size))
 
     def open(self) -> Image.Image:
         """The decoded picture, RGB."""
