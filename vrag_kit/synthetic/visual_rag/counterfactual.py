@@ -19,7 +19,7 @@ from vrag_kit.benchmarks.images import decode
 from vrag_kit.errors import VragError
 from vrag_kit.generation import gt_clue
 from vrag_kit.generation.contexts import CONTRADICTION, Others
-from vrag_kit.synthetic.editions import DRAWN, VERSION, Source
+from vrag_kit.synthetic.editions import DRAWN, VERSION, Source, expected
 from vrag_kit.synthetic.visual_rag import questions
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, plan_species, species_slots
 from vrag_kit.synthetic.world.organisms import hidden_part, hidden_parts
@@ -76,10 +76,8 @@ def counterfactual_benchmark(guide: Source, benchmark: Benchmark, *, seed: int =
     data that are not drawn, or not by this code.
     """
     if not isinstance(guide, str) or guide not in DRAWN:
-        raise VragError(
-            f"evidence can be swapped only in a drawn world; found {guide!r}, expected one of"
-            f" {', '.join(map(repr, DRAWN))}."
-        )
+        known = expected(str(guide), DRAWN)
+        raise VragError(f"evidence can be swapped only in a drawn world; found {guide!r}, {known}")
     edition = DRAWN[guide]
     queries = dict(benchmark.queries)
     qrels = dict(benchmark.qrels)
