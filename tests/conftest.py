@@ -27,7 +27,6 @@ from xdist.scheduler import LoadFileScheduling
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.synthetic.mrag_bench import generate_mrag_bench, open_mrag_bench
-from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesPlan, plan_species, species_slots
 from vrag_kit.types import Benchmark, Document
 from vrag_kit.workspace import Workspace
 
@@ -110,15 +109,6 @@ def guide_folder() -> Path:
     by the first process that wants it, and again when the code that draws it changes.
     """
     return generate_field_guide("small", ROOT / "data" / "field-guide-small")
-
-
-@pytest.fixture(scope="session")
-def full_pages() -> list[SpeciesPlan]:
-    """18 of the full guide's 48 species, three of each kind of which the answerers were
-    told of one; planned and not drawn.
-    """
-    edition = EDITIONS["full"]
-    return [plan_species(edition, slot) for slot in species_slots(edition)[12:30]]
 
 
 @pytest.fixture(scope="session")

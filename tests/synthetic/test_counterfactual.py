@@ -20,11 +20,13 @@ from vrag_kit.synthetic.visual_rag.counterfactual import (
     counterfactual_id,
     with_counterfactual_clues,
 )
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS
 from vrag_kit.synthetic.world.photographs import compose_view, draw_photograph
 from vrag_kit.synthetic.world.shapes import part_map
 from vrag_kit.types import Benchmark
 
 SMALL = "field-guide-small"
+SIZE = EDITIONS["small"].size
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +40,9 @@ def pictures(world: Benchmark, query_id: str) -> list[CounterfactualImage]:
 
 def mask_of(drawn: CounterfactualImage, part: str) -> np.ndarray:
     """Where the part can be seen, as far as the picture's blur carries it."""
-    labels, label_of = part_map(compose_view(drawn.species, drawn.view), drawn.size)
+    labels, label_of = part_map(compose_view(drawn.species, drawn.view), SIZE)
     seen = Image.fromarray((np.asarray(labels) == label_of[part]).astype(np.uint8) * 255)
-    reach = 2 + int(np.ceil(4 * drawn.view.blur * drawn.size))  # pixels; 1 for the edge's own
+    reach = 2 + int(np.ceil(4 * drawn.view.blur * SIZE))  # pixels; 1 for the edge's own
     return np.asarray(seen.filter(ImageFilter.MaxFilter(2 * reach + 1))) > 0
 
 
@@ -58,13 +60,13 @@ def test_only_the_asked_parts_pixels_differ(guide: Benchmark, world: Benchmark) 
     for query_id, query in guide.queries.items():
         species, question = _found("small", query)
         for drawn in pictures(world, query_id)[:3]:
-            before = np.asarray(draw_photograph(species, drawn.view, drawn.size)).astype(int)
-            after = np.asarray(draw_photograph(drawn.species, drawn.view, drawn.size)).astype(int)
+            before = np.asarray(draw_photograph(species, drawn.view, SIZE)).astype(int)
+            after = np.asarray(draw_photograph(drawn.species, drawn.view, SIZE)).astype(int)
             differs = np.abs(after - before).max(axis=2) > 0
             mask = mask_of(drawn, question.part)
             assert not (differs & ~mask).any(), query_id
             # far more than noise: a clue shows at least half a percent of the frame
-            assert differs.sum() >= 0.003 * drawn.size**2, query_id
+            assert differs.sum() >= 0.003 * SIZE**2, query_id
             compared += 1
     assert compared > 20
 

@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -44,6 +44,11 @@ DRAWN_SUITE = {"field-guide-mrag-suite": "full", "field-guide-mrag-suite-small":
 EVERY_EDITION = (*DRAWN, *DRAWN_MRAG, *CRAG_MM_EDITIONS, *DRAWN_SUITE)
 
 
+def expected(name: str, known: Collection[str]) -> str:
+    """Return the end of a message about an unknown name: the known ones, and what may be meant."""
+    return f"expected one of {', '.join(map(repr, known))}.{did_you_mean(name, known)}"
+
+
 def generate_once(
     benchmark: str,
     edition: str,
@@ -65,10 +70,7 @@ def generate_once(
     full edition, which takes minutes.
     """
     if edition not in editions:
-        raise VragError(
-            f"unknown edition {edition!r} of {benchmark}; expected one of"
-            f" {', '.join(map(repr, editions))}."
-        )
+        raise VragError(f"{benchmark} has no edition {edition!r}; {expected(edition, editions)}")
     folder = Path(folder)
     note = {"edition": edition, **asdict(editions[edition]), "drawn_by": VERSION, **note}
     begun = {**json.loads(json.dumps(note)), "complete": False}
@@ -200,10 +202,7 @@ def generate_edition(edition: str, folder: Path | str) -> str:
     for names, generate in generators:
         if edition in names:
             return f"{edition} is in {generate(names[edition], folder)}"
-    raise VragError(
-        f"unknown edition {edition!r}; expected one of {', '.join(map(repr, EVERY_EDITION))}."
-        + did_you_mean(edition, EVERY_EDITION)
-    )
+    raise VragError(f"unknown edition {edition!r}; {expected(edition, EVERY_EDITION)}")
 
 
 def worker_pool(n: int | None = None) -> ProcessPoolExecutor:

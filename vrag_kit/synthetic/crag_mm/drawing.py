@@ -88,8 +88,7 @@ def egocentric_image(
     assert box, f"{species.scientific_name}: nothing of it in the frame ({name})"
     if quality == "occluded":
         cover = choose((_finger, _mesh), rng)
-        low = np.array(box[:2])
-        high = np.array(box[2:])
+        low, high = np.array(box).reshape(2, 2)
         middle = (low + high) / 2 + (left, 0)
         large = image.resize((2 * height, 2 * height), Image.Resampling.BILINEAR)
         paint(large, cover(middle / height - 0.5, (high - low).max() / height, rng))

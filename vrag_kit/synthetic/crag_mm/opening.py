@@ -13,13 +13,13 @@ from pathlib import Path
 from numpy.random import Generator
 
 from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
-from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.errors import VragError
 from vrag_kit.files import project_path
 from vrag_kit.papers.crag_mm.parameters import index_folders
 from vrag_kit.synthetic.crag_mm.drawing import MULTI_TURN, SINGLE_TURN, generate_crag_mm
 from vrag_kit.synthetic.crag_mm.edition import EDITIONS, EntityEntry, plan_edition
 from vrag_kit.synthetic.crag_mm.entities import SITE, Entity, WebPage, pages_about, with_article
-from vrag_kit.synthetic.editions import CRAG_MM_EDITIONS, edition_or_rows
+from vrag_kit.synthetic.editions import CRAG_MM_EDITIONS, edition_or_rows, expected
 from vrag_kit.synthetic.world.traits import choose, shuffled, stream
 from vrag_kit.types import Benchmark, DocId, Document
 
@@ -50,10 +50,7 @@ def open_single_turn(
     and for another than the first beside rows.
     """
     if web_index not in WEBS:
-        raise VragError(
-            f"web_index is {web_index!r}; expected {' or '.join(map(repr, WEBS))}."
-            f"{did_you_mean(web_index, WEBS)}"
-        )
+        raise VragError(f"web_index is {web_index!r}; {expected(web_index, WEBS)}")
     usual = _open(SINGLE_TURN, crag_mm_single, split, indexes, images, egocentric_size)
     if web_index == WEBS[0]:
         return usual

@@ -45,7 +45,6 @@ from vrag_kit.synthetic.mrag_bench.topics import (
     PlannedQuestion,
     PlannedTopic,
     Topic,
-    plan_distractors,
     plan_edition,
 )
 from vrag_kit.synthetic.rows import IMAGE, IMAGES, TEXT, image_cell, parquet_bytes, shards
@@ -91,7 +90,7 @@ def _draw(edition: str, folder: Path) -> None:
         name = f"test-0000{number}-of-0000{_N_SHARDS}.parquet"
         write_file(folder / "data" / name, parquet_bytes(_COLUMNS, part))
     write_file(folder / LABELS_FILE, _labels_file(drawn))
-    write_passages(size, planned, ids, folder / TEXTS)
+    write_passages(planned, ids, folder / TEXTS)
 
 
 class _DrawnTopic(NamedTuple):
@@ -120,7 +119,7 @@ def _draw_topic(edition: MragBenchEdition, corpus: Path, planned: PlannedTopic) 
 
     shots = range(planned.pool)
     pool = [write(topic.example_image(f"{topic.key}/gt/{i}", size), "gt", i) for i in shots]
-    for i, stray in enumerate(plan_distractors(edition, planned)):
+    for i, stray in enumerate(planned.strays):
         write(stray.example_image(f"{stray.key}/fp", size), "fp", i)
     rows = {}
     for i, question in enumerate(planned.questions):

@@ -12,12 +12,7 @@ from numpy.random import Generator
 from vrag_kit.benchmarks.datasets import mrag_bench_corpora as corpora
 from vrag_kit.benchmarks.sources import write_csv_rows
 from vrag_kit.synthetic.mrag_bench.scenario_images import N_CHIPS
-from vrag_kit.synthetic.mrag_bench.topics import (
-    MragBenchEdition,
-    PlannedTopic,
-    Topic,
-    plan_distractors,
-)
+from vrag_kit.synthetic.mrag_bench.topics import PlannedTopic, Topic
 from vrag_kit.synthetic.visual_rag.articles import HOMES, SEASONS
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import COLOR_CODES, Appearance, choose, stream
@@ -135,10 +130,7 @@ def _kin(kind: str, rng: Generator) -> str:
 
 
 def write_passages(
-    edition: MragBenchEdition,
-    planned: Sequence[PlannedTopic],
-    row_ids: Mapping[str, str],
-    folder: Path,
+    planned: Sequence[PlannedTopic], row_ids: Mapping[str, str], folder: Path
 ) -> None:
     """Write the passages of a planned edition in the layout of `mrag_bench_corpora`, one of each
     topic and of every other topic in the corpus, and which answer which rows; `row_ids` maps the
@@ -150,7 +142,7 @@ def write_passages(
     about: dict[str, list[str]] = defaultdict(list)  # subject → names of passages
     own: dict[str, str] = {}  # a topic's key → name of its passage
     for each in planned:
-        for topic in (each.topic, *plan_distractors(edition, each)):
+        for topic in (each.topic, *each.strays):
             own[topic.key] = f"text-{len(passages):04d}"
             about[_subject(topic)].append(own[topic.key])
             passages.append((own[topic.key], write_passage(topic, f"{topic.key}/text")))

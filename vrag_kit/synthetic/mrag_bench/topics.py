@@ -243,14 +243,6 @@ def make_topic(
     return Topic(key, about, species, about.parts[kind][part], look, part)
 
 
-def nameable_species(scenario: str) -> list[tuple[str, int]]:
-    """Return (kind, number) of the known species whose names a scenario asks; none in
-    Incomplete, Biological and Others.
-    """
-    about = SCENARIOS[scenario]
-    return list(product(about.parts, range(KNOWN_PER_KIND))) if about.asks_name else []
-
-
 N_EXAMPLES = 5  # ground-truth pictures of a question; in Incomplete 1
 QUESTIONS_A_TOPIC = 5 / 3  # of three topics, two have two questions and one has one
 NAMED_SHARE = 0.25
@@ -302,6 +294,7 @@ class PlannedTopic:
 
     index: int  # among the topics of its scenario
     topic: Topic
+    strays: tuple[Topic, ...]  # others of its scenario, of which the corpus holds one image each
     pool: int  # examples in the corpus
     questions: tuple[PlannedQuestion, ...]
 
@@ -311,29 +304,25 @@ def plan_edition(edition: MragBenchEdition) -> list[PlannedTopic]:
     return list(chain.from_iterable(_plan_scenario(edition, name) for name in SCENARIOS))
 
 
-def plan_distractors(edition: MragBenchEdition, planned: PlannedTopic) -> list[Topic]:
-    """The other topics of its scenario of which the corpus holds one picture each."""
-    key, scenario = planned.topic.key, planned.topic.scenario.name
-    return [make_topic(scenario, f"{key}/stray/{i}") for i in range(edition.strays)]
-
-
 def _plan_scenario(edition: MragBenchEdition, scenario: str) -> list[PlannedTopic]:
     """The topics of a scenario: of three, two have two questions and one has one."""
+    about = SCENARIOS[scenario]
+    named = list(product(about.parts, range(KNOWN_PER_KIND))) if about.asks_name else []
+    n_named = round(edition.questions * NAMED_SHARE / QUESTIONS_A_TOPIC)
+    named = shuffled(named, stream(edition.seed, scenario, "known"))[:n_named]  # each once
+    is_tray = scenario == "incomplete"
+    pool = 1 if is_tray else edition.pool[about.aspect]
     done = 0
     planned: list[PlannedTopic] = []
-    known = nameable_species(scenario)  # each is asked once, for a quarter of the questions
-    n_known = round(edition.questions * NAMED_SHARE / QUESTIONS_A_TOPIC)
-    known = shuffled(known, stream(edition.seed, scenario, "known"))[:n_known]
-    is_tray = scenario == "incomplete"
-    pool = 1 if is_tray else edition.pool[SCENARIOS[scenario].aspect]
     while done < edition.questions:
         index = len(planned)
-        named = known.pop() if known else None
-        about = make_topic(scenario, f"{edition.seed}/{scenario}/{index}", known=named, turn=index)
+        key = f"{edition.seed}/{scenario}/{index}"
+        topic = make_topic(scenario, key, known=named.pop() if named else None, turn=index)
+        strays = tuple(make_topic(scenario, f"{key}/stray/{i}") for i in range(edition.strays))
         count = 1 if is_tray or index % 3 == 2 else 2
         count = min(edition.questions - done, count)
-        questions = tuple(_question(about, done + i, i, pool) for i in range(count))
-        planned.append(PlannedTopic(index, about, pool, questions))
+        questions = tuple(_question(topic, done + i, i, pool) for i in range(count))
+        planned.append(PlannedTopic(index, topic, strays, pool, questions))
         done += count
     return planned
 

@@ -19,7 +19,7 @@ from vrag_kit.benchmarks.images import decode
 from vrag_kit.errors import VragError
 from vrag_kit.generation import gt_clue
 from vrag_kit.generation.contexts import CONTRADICTION, Others
-from vrag_kit.synthetic.editions import DRAWN, VERSION, Source
+from vrag_kit.synthetic.editions import DRAWN, VERSION, Source, expected
 from vrag_kit.synthetic.visual_rag import questions
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, plan_species, species_slots
 from vrag_kit.synthetic.world.organisms import hidden_part, hidden_parts
@@ -45,11 +45,6 @@ class CounterfactualImage:
     photo: str  # "<species folder>/<file>", its name there
 
     @property
-    def size(self) -> int:
-        """Its side, pixels."""
-        return EDITIONS[self.edition].size
-
-    @property
     def view(self) -> View:
         """That of the guide's photograph."""
         folder, file = self.photo.split("/", 1)
@@ -63,7 +58,7 @@ class CounterfactualImage:
 
     def data(self) -> bytes:
         """The picture as a JPEG file."""
-        return encode_jpeg(draw_photograph(self.species, self.view, self.size))
+        return encode_jpeg(draw_photograph(self.species, self.view, EDITIONS[self.edition].size))
 
     def open(self) -> Image.Image:
         """The decoded picture, RGB."""
@@ -81,10 +76,8 @@ def counterfactual_benchmark(guide: Source, benchmark: Benchmark, *, seed: int =
     data that are not drawn, or not by this code.
     """
     if not isinstance(guide, str) or guide not in DRAWN:
-        raise VragError(
-            f"evidence can be swapped only in a drawn world; found {guide!r}, expected one of"
-            f" {', '.join(map(repr, DRAWN))}."
-        )
+        known = expected(str(guide), DRAWN)
+        raise VragError(f"evidence can be swapped only in a drawn world; found {guide!r}, {known}")
     edition = DRAWN[guide]
     queries = dict(benchmark.queries)
     qrels = dict(benchmark.qrels)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -109,16 +109,15 @@ def species_folder(number: int, species: Species) -> str:
     return "_".join([f"{number:05d}", *lineage, species.genus, species.epithet])
 
 
-def annotation_rows(page: SpeciesPlan) -> list[Json]:
+def annotation_rows(page: SpeciesPlan) -> Iterator[Json]:
     """The page's questions as rows of the annotation file, version 2."""
-    rows = []
     for question in page.questions:
         labels = {
             f"{page.folder}/{name}": int(question.part in photo.shown)
             for photo, name in zip(page.photos, page.files, strict=True)
         }
         count = sum(labels.values())
-        row = {
+        yield {
             "question": question.text,
             "answer": list(question.answers),
             "sn": page.species.scientific_name,
@@ -127,8 +126,6 @@ def annotation_rows(page: SpeciesPlan) -> list[Json]:
             "y_count": count,
             "is_changed_v2": "unchanged",
         }
-        rows.append(row)
-    return rows
 
 
 def generate_species(edition: FieldGuideEdition, images: Path, slot: SpeciesSlot) -> list[Json]:
@@ -136,7 +133,7 @@ def generate_species(edition: FieldGuideEdition, images: Path, slot: SpeciesSlot
     page = plan_species(edition, slot)
     draw = partial(draw_photograph, page.species, size=edition.size)
     draw_images(images / page.folder, dict(zip(page.files, page.photos, strict=True)), draw)
-    return annotation_rows(page)
+    return list(annotation_rows(page))
 
 
 def draw_images(
