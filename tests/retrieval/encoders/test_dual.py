@@ -105,17 +105,6 @@ def test_code_of_a_checkpoint_runs_only_if_the_entry_says_so(
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_a_clip_with_custom_code_is_loaded_natively_and_the_code_never_runs(
-    retrievers_made: Path, copy_retriever: Copy
-) -> None:
-    folder = copy_retriever("clip")
-    code = "raise SystemExit('remote code ran')\n"
-    (folder / "modeling_MMRet_CLIP.py").write_text(code, encoding="utf-8")
-    tiny.edit_json(folder / "config.json", auto_map={"AutoModel": "modeling_MMRet_CLIP.CLIPModel"})
-    ours, plain = (load_encoder(str(place)) for place in (folder, retrievers_made / "clip"))
-    np.testing.assert_array_equal(*(each.encode_queries(queries()) for each in (ours, plain)))
-
-
 @pytest.mark.parametrize("mode", ["shortest", "squash"])
 def test_vectors_are_those_of_open_clip(
     mode: str, documents: list[Document], tmp_path: Path
