@@ -1,5 +1,5 @@
-"""What it costs to enter a room: nothing heavy is imported before it is used. No engine room knows the
-synthetic data's words.
+"""What it costs to enter a room: nothing heavy is imported before it is used; and no engine room
+knows the synthetic data's words.
 """
 
 from __future__ import annotations

@@ -33,38 +33,28 @@ TEXT = {
     "intermediate_size": 24,
     "max_position_embeddings": 40,
 }
-TOWER, BLOCK = "model_visual.visual", "model_visual.visual.blocks"
-
-
-def tower_shapes() -> dict[str, tuple[int, ...]]:
-    """Of the weights that are no pair of `weight` and `bias`."""
-    shapes: dict[str, tuple[int, ...]] = {
-        "model_visual.logit_scale": (),
-        f"{TOWER}.cls_token": (1, 1, WIDTH),
-        f"{TOWER}.pos_embed": (1, SIDE * SIDE + 1, WIDTH),
-        f"{TOWER}.patch_embed.proj.weight": (WIDTH, 3, PATCH, PATCH),
-        f"{TOWER}.patch_embed.proj.bias": (WIDTH,),
-        f"{TOWER}.rope.freqs_cos": (SIDE * SIDE, WIDTH // HEADS),
-    }
-    for number in range(LAYERS):
-        for part in ("q", "k", "v"):
-            shapes[f"{BLOCK}.{number}.attn.{part}_proj.weight"] = (WIDTH, WIDTH)
-        shapes |= {f"{BLOCK}.{number}.attn.{part}_bias": (WIDTH,) for part in ("q", "v")}
-    return shapes
-
-
-def paired_shapes() -> dict[str, tuple[int, ...]]:
-    """Of `weight`, for the others."""
-    shapes: dict[str, tuple[int, ...]] = {"visual_proj": (WIDTH, WIDTH), f"{TOWER}.norm": (WIDTH,)}
-    for number in range(LAYERS):
-        block, mlp = f"{BLOCK}.{number}", f"{BLOCK}.{number}.mlp"
-        shapes |= dict.fromkeys(
-            (f"{block}.norm1", f"{block}.norm2", f"{block}.attn.inner_attn_ln"), (WIDTH,)
-        )
-        shapes |= {f"{block}.attn.proj": (WIDTH, WIDTH), f"{mlp}.w3": (WIDTH, HIDDEN)}
-        shapes |= dict.fromkeys((f"{mlp}.w1", f"{mlp}.w2"), (HIDDEN, WIDTH))
-        shapes[f"{mlp}.ffn_ln"] = (HIDDEN,)
-    return shapes
+SIZES = {"image_size": SIDE * PATCH, "patch": PATCH}
+SIZES |= {"layers": LAYERS, "heads": HEADS, "hidden": HIDDEN}
+TOWER = "model_visual.visual"
+THEIRS = {
+    "text.": "bge_",
+    "project.": "visual_proj.",
+    "tower.": f"{TOWER}.",
+    "attn.q_proj.bias": "attn.q_bias",
+    "attn.v_proj.bias": "attn.v_bias",
+    "attn.norm": "attn.inner_attn_ln",
+    "mlp.norm": "mlp.ffn_ln",
+    "mlp.fc1_g": "mlp.w1",
+    "mlp.fc1_x": "mlp.w2",
+    "mlp.fc2": "mlp.w3",
+}
+"""Our names → the authors'."""
+UNUSED = {
+    "model_visual.logit_scale": (),
+    f"{TOWER}.norm.weight": (WIDTH,),
+    f"{TOWER}.rope.freqs_cos": (SIDE * SIDE, WIDTH // HEADS),
+    "bge_pooler.dense.weight": (WIDTH, WIDTH),
+}
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +68,14 @@ def bge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def arrays(bge: Path) -> Arrays:
-    """Weights as the authors' code names and shapes them."""
+    """Weights as the authors' code names them."""
     config = BertConfig(vocab_size=len(AutoTokenizer.from_pretrained(bge)), **TEXT)
-    text = BertModel(config).state_dict()
-    shapes = {f"bge_{name}": tuple(values.shape) for name, values in text.items()}
-    shapes |= tower_shapes()
-    for name, shape in paired_shapes().items():
-        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    text = BertModel(config, add_pooling_layer=False)
+    shapes: dict[str, tuple[int, ...]] = dict(UNUSED)
+    for name, values in vista.Vista(text, vista.VisionConfig(**SIZES)).state_dict().items():
+        for ours, theirs in THEIRS.items():
+            name = name.replace(ours, theirs)
+        shapes[name] = tuple(values.shape)
     rng = np.random.default_rng(0)
     drawn = {name: 0.4 * rng.normal(size=shape) for name, shape in shapes.items()}
     return {name: np.asarray(values, np.float32) for name, values in drawn.items()}
@@ -98,9 +89,7 @@ def converted(bge: Path, arrays: Arrays, tmp_path_factory: pytest.TempPathFactor
     torch.save(stored, place / "Visualized_base_en_v1.5.pth")
     with chdir(place):
         exec(textwrap.dedent(str(vista.__doc__).split("authors' file:\n")[1]))
-    config = {"model_type": "vista", "image_size": SIDE * PATCH, "patch": PATCH}
-    config |= {"layers": LAYERS, "heads": HEADS, "hidden": HIDDEN}
-    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps({"model_type": "vista", **SIZES}))
     return folder.rename(place / "tiny-vista")
 
 
@@ -116,9 +105,9 @@ def fused(p: Arrays, pixels: np.ndarray | None, ids: list[int]) -> np.ndarray:
     for token in ids[1:]:
         rows.append(words[token] + places[len(rows)] + kind)
     tokens = norm(p, "bge_embeddings.LayerNorm", np.stack(rows), 1e-12)
-    text = BertModel(BertConfig(vocab_size=len(words), **TEXT)).eval()
-    named = {name.removeprefix("bge_"): values for name, values in p.items() if "bge_" in name}
-    text.load_state_dict({name: torch.from_numpy(values) for name, values in named.items()})
+    text = BertModel(BertConfig(vocab_size=len(words), **TEXT), add_pooling_layer=False).eval()
+    named = {name.removeprefix("bge_"): torch.from_numpy(values) for name, values in p.items()}
+    text.load_state_dict({name: named[name] for name in text.state_dict()})
     with torch.inference_mode():
         states = text.encoder(torch.from_numpy(tokens[None]).float()).last_hidden_state
     row = states[0, 0].numpy()
@@ -135,7 +124,7 @@ def seen(p: Arrays, pixels: np.ndarray) -> np.ndarray:
             rows.append(np.einsum("cyx,wcyx->w", patch, kernel) + bias)
     tokens = np.stack(rows) + p[f"{TOWER}.pos_embed"][0]
     for number in range(LAYERS):
-        block = f"{BLOCK}.{number}"
+        block = f"{TOWER}.blocks.{number}"
         normed = norm(p, f"{block}.norm1", tokens)
         query = normed @ p[f"{block}.attn.q_proj.weight"].T + p[f"{block}.attn.q_bias"]
         key = normed @ p[f"{block}.attn.k_proj.weight"].T
