@@ -46,9 +46,7 @@ def test_a_chart_has_the_picture_of_the_row_that_names_it_alone(tmp_path: Path) 
     assert picture(benchmark, "chart_00002_01") == BLUE
 
 
-def test_a_row_may_hold_one_of_two_images(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_row_may_hold_one_image_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_charts(tmp_path, [ROWS[0], ROWS[2]], one_picture=True)
     assert list(load(tmp_path).queries) == ["Single-Point_Text-only_00001"]
     assert "left out 1 of 2 questions" in capsys.readouterr().out

@@ -56,9 +56,7 @@ def images_of(benchmark: Benchmark) -> dict[str, Any]:
 
 @pytest.mark.parametrize("names", [MULTI, SINGLE, {key: MULTI[key][::-1] for key in MULTI}])
 @pytest.mark.parametrize("revision", ["v0.1.1", "v0.1.2"])
-def test_each_turn_gets_its_labels_and_answer(
-    tmp_path: Path, revision: str, names: dict[str, list[str]]
-) -> None:
+def test_each_turn_has_labels(tmp_path: Path, revision: str, names: dict[str, list[str]]) -> None:
     rows = [{**each, "answers": each["answers"][::-1]} for each in TALKS]
     rows[0]["answers"][0]["ans_full"] = "In the marshes."
     benchmark = load_crag_mm(write_rows(tmp_path, rows, names=names, revision=revision, shards=2))
@@ -75,9 +73,7 @@ def test_each_turn_gets_its_labels_and_answer(
     assert benchmark.fingerprint == plain.fingerprint
 
 
-def test_images_lie_in_rows_or_in_the_cache(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_images_lie_in_rows_or_a_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Those in rows are egocentric; they alone are squeezed."""
     first, second = "https://x.org/moth.png?size=1", "https://x.org/moth.png?size=2"
     rows = [session("a"), session("b", url=first), session("c", url=second)]

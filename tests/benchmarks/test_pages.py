@@ -43,9 +43,7 @@ def test_ids_stay_different_and_give_the_names_back(first: str, second: str) -> 
     assert (encode_id(first) == encode_id(second)) == (first == second)
 
 
-def test_white_space_in_ids_goes_through_a_search_and_its_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_white_space_in_ids_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     queries = [{"query-id": name, "query": "A moth?", "answer": "x"} for name in ("a b", "bare")]
     pages = [page("p 1", 1), page("p\t2", 2), page("p3", 3)]
     folder = write_pages(tmp_path / "docs", pages, queries, [label("a b", "p 1")])
@@ -99,9 +97,7 @@ def test_an_answer_must_be_an_option(tmp_path: Path, capsys: pytest.CaptureFixtu
     ("document", "groups"),
     [({}, ["q0", "q0", "q0", "q3"]), ({"doc-id": "d1"}, ["q0", "q0", "q0", "q0"])],
 )
-def test_questions_that_share_pages_or_a_document_are_one_group(
-    tmp_path: Path, document: dict[str, str], groups: list[str]
-) -> None:
+def test_shared_pages_group(tmp_path: Path, document: dict[str, str], groups: list[str]) -> None:
     queries = [{"query-id": f"q{number}", "query": "?", "answer": "x"} for number in range(4)]
     pairs = (("q0", "a"), ("q1", "a"), ("q1", "b"), ("q2", "b"), ("q3", "c"))
     other = dict.fromkeys(document, "d2")

@@ -134,9 +134,7 @@ def test_stored_features_of_an_image_give_the_same_logits_as_its_pixels(
     torch.testing.assert_close(reused, first, atol=1e-5, rtol=1e-4)
 
 
-def test_greedy_answers_have_probabilities_samples_repeat(
-    load: Load, prompts: list[Prompt]
-) -> None:
+def test_greedy_answers_have_probabilities_and_seeds(load: Load, prompts: list[Prompt]) -> None:
     model = load("llava", name="own")
     model.prepare()
     with recorded_logits(model.loaded.model) as steps:
@@ -152,9 +150,7 @@ def test_greedy_answers_have_probabilities_samples_repeat(
     assert "probability" not in first[0].fields
 
 
-def test_memory_that_runs_out_halves_the_batch(
-    load: Load, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_halve(load: Load, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch) -> None:
     model = load("llava")
     wanted, generate = model.generate(prompts), model.loaded.model.generate
 
@@ -190,9 +186,7 @@ def test_an_image_takes_no_more_tokens_than_it_may(family: str, load: Load) -> N
         load("mllama", max_image_tokens=100)
 
 
-def test_a_template_of_strings_gets_its_image_tokens(
-    load: Load, copied: Copy, paint: Paint
-) -> None:
+def test_a_template_of_strings_gets_image_tokens(load: Load, copied: Copy, paint: Paint) -> None:
     folder, parts = copied("phi4_multimodal"), [("user", ["What? ", *paint("gb")])]
     one = "{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}"
     whole = f"{{% for message in messages %}}{one}{{% endfor %}}<|assistant|>"
@@ -405,9 +399,7 @@ def test_a_short_prompt_is_answered_as_if_alone_beside_one_of_far_positions(tmp_
     assert not torch.allclose(together[1:], alone, atol=1e-3)
 
 
-def test_another_prompts_beginning_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_prompts_keys_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model of 32 layers in bfloat16, whose rounding is that of a real one."""
     monkeypatch.setitem(tiny_models._TEXT, "num_hidden_layers", 32)
     model = opened(build("llava", tmp_path / "deep"), dtype="bfloat16")

@@ -106,9 +106,7 @@ def encodes(texts: Benchmark, at: Workspace, capsys: pytest.CaptureFixture[str])
     return encodes
 
 
-def test_a_search_is_made_once_and_again_when_the_class_or_an_option_changes(
-    mine: Write, encodes: Encodes, tmp_path: Path
-) -> None:
+def test_a_changed_class_is_searched_again(mine: Write, encodes: Encodes, tmp_path: Path) -> None:
     mine(LETTERS)
     with dry_run(tmp_path / "scratch") as forecast:
         encodes("mine:Letters")  # one text, to see what it gives
@@ -310,9 +308,7 @@ def judged(rubric: Rubric, reply: str, folder: Path) -> pd.DataFrame:
     return judge_answers(by, ONE, answers("pink"))
 
 
-def test_what_a_rubrics_own_functions_do_wrong_is_said(
-    readme_rubric: Rubric, tmp_path: Path
-) -> None:
+def test_what_a_rubrics_functions_do_wrong_is_said(readme_rubric: Rubric, tmp_path: Path) -> None:
     rubric = replace(readme_rubric, fields=lambda query, answer: {}[answer])
     with pytest.raises(VragError, match=r"rubric: its fields failed with KeyError: .*custom.py:"):
         judged(rubric, "well", tmp_path)
@@ -329,9 +325,7 @@ def test_judges_of_one_name_have_keys_of_their_own(readme_rubric: Rubric, tmp_pa
     assert keys[4] == keys[0]
 
 
-def test_a_rubric_in_a_parameter_file_is_asked_and_its_last_line_is_the_score(
-    mine: Write, readme_rubric: Rubric, tmp_path: Path
-) -> None:
+def test_a_rubric_of_a_parameter_file(mine: Write, readme_rubric: Rubric, tmp_path: Path) -> None:
     """By the entry that the README shows, of another model."""
     blocks = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
     (block,) = [code for code in blocks if "rubric:" in code]
@@ -358,9 +352,7 @@ def test_a_judge_takes_no_rubric(mine: Write, readme_rubric: Rubric) -> None:
     ("name", "scores", "raw"),
     [("Scorer", [0, 0.75, np.nan, 0], "Scorer: 0.5"), ("Grades", [0, 0.75, 1, 0], "Grades: 4")],
 )
-def test_scores_are_brought_to_the_scale_of_accuracy_and_words_stay(
-    name: str, scores: list[float], raw: str, mine: Write
-) -> None:
+def test_scores_go_from_0_to_1(name: str, scores: list[float], raw: str, mine: Write) -> None:
     mine(JUDGES)
     rows = answers("one", "two", "three", "").assign(status=["ok"] * 3 + ["empty"])
     table = judge_answers(load_judge(f"mine:{name}"), ONE, rows)
