@@ -42,12 +42,8 @@ def test_short_neighbours_are_merged_with_their_titles_kept() -> None:
 
 
 def test_a_period_behind_an_abbreviation_or_an_initial_ends_no_sentence() -> None:
-    sentences = [
-        "It was named by J. Smith in 1900.",
-        "It resembles P. inquaesita, e.g. Boston's.",
-        "Cf. Brown.",
-        "Done.",
-    ]
+    named, like = "It was named by J. Smith in 1900.", "It resembles P. inquaesita, e.g. Boston's."
+    sentences = [named, like, "Cf. Brown.", "Done."]
     assert split_sentences(" ".join(sentences)) == sentences
 
 
@@ -79,8 +75,6 @@ SPECIES = {
     "Xus yus": "Nothing",
     "Salix × alba": "",
 }
-
-
 PAGES = {
     "barnacle goose": "A goose. Branta leucopsis is grey.",
     "Branta leucopsis": "By its scientific name.",
@@ -165,12 +159,12 @@ def test_the_chunks_of_the_species_page_are_relevant(guide: Benchmark) -> None:
     articles = [Article(name, (("", f"{name} is one. " * 30), more)) for name in names[:-1]]
     found = match_pages(dict.fromkeys(names, ""), articles)
     knowledge = knowledge_base(guide, found, tokens=50)
-    of_title: dict[str, set[str]] = {}
+    of_title: dict[str, set[str]] = {name: set() for name in names}
     for doc_id, document in knowledge.corpus.items():
-        of_title.setdefault(document.metadata["title"], set()).add(doc_id)
-    assert set(of_title) == set(names[:-1])
+        of_title[document.metadata["title"]].add(doc_id)
+    assert [name for name in names if not of_title[name]] == names[-1:]
     for query_id, query in guide.queries.items():
-        assert set(knowledge.qrels[query_id]) == of_title.get(query.entity, set())
+        assert set(knowledge.qrels[query_id]) == of_title[query.entity]
         assert knowledge.candidates(query_id) is None
     assert knowledge.fingerprint != knowledge_base(guide, found, tokens=60).fingerprint
     with pytest.raises(VragError, match="no article"):

@@ -7,12 +7,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from crag_rows import MULTI, SINGLE, Row, picture, session, turn, write_rows
 from datasets import Dataset
-from PIL import Image
 
 from vrag_kit.benchmarks import load_crag_mm
 from vrag_kit.benchmarks.datasets.crag_mm import NAMES, CragSession, CragTurn, cached_image_name
@@ -25,6 +25,7 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import (
 )
 from vrag_kit.benchmarks.rows import Problems, validate
 from vrag_kit.errors import VragError
+from vrag_kit.types import Benchmark
 
 TALKS = [
     session(
@@ -38,8 +39,9 @@ TALKS = [
 
 def with_picture(images: Path, url: str, data: bytes) -> None:
     """As if it had been fetched."""
-    (images / cached_image_name(url)).parent.mkdir(parents=True, exist_ok=True)
-    (images / cached_image_name(url)).write_bytes(data)
+    place = images / cached_image_name(url)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(data)
 
 
 def write_lines(folder: Path, name: str, *rows: Row) -> Path:
@@ -48,11 +50,13 @@ def write_lines(folder: Path, name: str, *rows: Row) -> Path:
     return folder
 
 
+def images_of(benchmark: Benchmark) -> dict[str, Any]:
+    return {name: query.image for name, query in benchmark.queries.items()}
+
+
 @pytest.mark.parametrize("names", [MULTI, SINGLE, {key: MULTI[key][::-1] for key in MULTI}])
 @pytest.mark.parametrize("revision", ["v0.1.1", "v0.1.2"])
-def test_each_turn_gets_its_labels_and_answer(
-    tmp_path: Path, revision: str, names: dict[str, list[str]]
-) -> None:
+def test_each_turn_has_labels(tmp_path: Path, revision: str, names: dict[str, list[str]]) -> None:
     rows = [{**each, "answers": each["answers"][::-1]} for each in TALKS]
     rows[0]["answers"][0]["ans_full"] = "In the marshes."
     benchmark = load_crag_mm(write_rows(tmp_path, rows, names=names, revision=revision, shards=2))
@@ -62,48 +66,31 @@ def test_each_turn_gets_its_labels_and_answer(
     assert (second.text, second.answers) == ("Where does it live?", ("In the marshes.",))
     assert (first.answers, first.metadata["query_category"]) == (("It is a moth.",), "multi-hop")
     assert second.image is first.image
-    assert {key: second.metadata[key] for key in NAMES} == {
-        "domain": "animal",
-        "query_category": "simple-knowledge",
-        "dynamism": "slow-changing",
-        "image_quality": "low light",
-    }
+    labels = ["animal", "simple-knowledge", "slow-changing", "low light"]
+    assert [second.metadata[column] for column in NAMES] == labels
     assert second.metadata["where"] == "validation-00000-of-00002.parquet row 0 (session s1) turn 1"
     plain = load_crag_mm(write_rows(tmp_path / "plain", rows))
     assert benchmark.fingerprint == plain.fingerprint
 
 
-def test_images_lie_in_rows_or_in_the_cache(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_images_lie_in_rows_or_a_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those in rows are egocentric; they alone are squeezed."""
     first, second = "https://x.org/moth.png?size=1", "https://x.org/moth.png?size=2"
     rows = [session("a"), session("b", url=first), session("c", url=second)]
     folder = write_rows(tmp_path / "rows", rows)
     with_picture(tmp_path / "images", first, picture("green", orientation=6))
-    benchmark = load_crag_mm(folder)
+    benchmark, squeezed = load_crag_mm(folder), load_crag_mm(folder, egocentric_size=(30, 10))
     assert "1 of 3 questions are left out: the pictures of 1 sessions" in capsys.readouterr().out
     shown = {name: query.metadata["egocentric"] for name, query in benchmark.queries.items()}
     assert shown == {"a": True, "b": False}
-    image = benchmark.queries["b"].image
-    assert image is not None
-    assert image.open().size == (8, 6)  # stored as 6 by 8, turned by EXIF
+    before, after = map(images_of, (benchmark, squeezed))
+    assert after["b"] == before["b"]
+    assert after["b"].open().size == (8, 6)  # stored as 6 by 8, turned by EXIF
+    assert after["a"].open().tobytes() == before["a"].open().resize((30, 10)).tobytes()
+    assert after["a"].stamp != before["a"].stamp
+    assert squeezed.fingerprint != benchmark.fingerprint
     with_picture(tmp_path / "elsewhere", second, picture("blue"))
     assert list(load_crag_mm(folder, images=tmp_path / "elsewhere").queries) == ["a", "c"]
-
-
-def test_only_egocentric_pictures_are_squeezed(tmp_path: Path) -> None:
-    url = "https://x.org/moth.png"
-    folder = write_rows(tmp_path / "rows", [session("a"), session("b", url=url)])
-    with_picture(tmp_path / "images", url, picture("green"))
-    plain, squeezed = load_crag_mm(folder), load_crag_mm(folder, egocentric_size=(30, 10))
-    assert squeezed.fingerprint != plain.fingerprint
-    assert squeezed.queries["b"].image == plain.queries["b"].image
-    before, after = plain.queries["a"].image, squeezed.queries["a"].image
-    assert before is not None
-    assert after is not None
-    assert before.stamp != after.stamp
-    assert after.open().size == (30, 10)
-    assert after.open().tobytes() == before.open().resize((30, 10)).tobytes()
 
 
 def test_marks_give_the_entity_whose_documents_are_the_labels(tmp_path: Path) -> None:
@@ -122,9 +109,9 @@ def test_marks_give_the_entity_whose_documents_are_the_labels(tmp_path: Path) ->
     assert list(benchmark.corpus) == ["kg-0", "kg-1", "kg-2", "https://x.org/1"]
     assert benchmark.relevant("i1") == ("kg-0", "kg-2", "https://x.org/1")
     assert benchmark.relevant("i2") == ()
-    assert benchmark.queries["i1"].entity == "Talia ensis"
-    assert benchmark.queries["i1"].metadata["region"] == [1, 2, 3, 4]
-    assert benchmark.queries["i2"].metadata["needs_history"] is True
+    first, second = benchmark.queries["i1"], benchmark.queries["i2"]
+    assert (first.entity, first.metadata["region"]) == ("Talia ensis", [1, 2, 3, 4])
+    assert second.metadata["needs_history"] is True
     with pytest.raises(VragError, match="public_test"):
         load_crag_mm(folder, web_index=tmp_path / "web-index-public-test")
 
@@ -213,13 +200,9 @@ def test_the_diagnostic_set_gives_the_same_marks(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     Dataset.from_list(rows).to_parquet(tmp_path / "data" / "test-00000-of-00001.parquet")
     marks = read_diagnostic(tmp_path)
-    assert marks["a"] == {
-        "entity": "Talia ensis",
-        "reference_query": "Where does Talia ensis live?",
-        "region": [10, 20, 30, 40],
-        "image_size": [960, 1280],
-    }
-    assert marks["b"] == {}
+    read = {"entity": "Talia ensis", "reference_query": "Where does Talia ensis live?"}
+    read |= {"region": [10, 20, 30, 40], "image_size": [960, 1280]}
+    assert marks == {"a": read, "b": {}}
     write_annotations(tmp_path / "marks.jsonl", marks)
     assert read_annotations(tmp_path / "marks.jsonl") == marks
 
@@ -228,11 +211,11 @@ def test_an_entry_has_its_entities_and_its_image_where_there_is_one(tmp_path: Pa
     url = "https://x.org/moth.jpg"
     entities = [{"entity_name": "Talia ensis", "entity_attributes": {"size": "43 mm"}}]
     entry = {"index": 17, "image": None, "image_url": url, "entities": entities}
-    bare = {"entity_name": "Talia osa", "entity_attributes": None}
-    shown = {**entry, "index": 3, "image": "images/00003.png", "entities": [bare]}
+    bare = [{"entity_name": "Talia osa", "entity_attributes": None}]
+    shown = {**entry, "index": 3, "image": "images/00003.png", "entities": bare}
     folder = write_lines(tmp_path, "entries.jsonl", entry, shown)
     (folder / "images").mkdir()
-    Image.new("RGB", (3, 4), "red").save(folder / "images" / "00003.png")
+    (folder / "images" / "00003.png").write_bytes(picture("red", (3, 4)))
     found = read_image_index(folder)
     first, second = found["kg-17"], found["kg-3"]
     assert (first.image, first.text) == (None, None)

@@ -8,13 +8,13 @@ import pickle
 import struct
 import subprocess
 import sys
-import tarfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from archive_server import packed
 from PIL import Image
 
 from vrag_kit.benchmarks.images import ImageFile, damage, open_image
@@ -46,9 +46,7 @@ def black(width: int, height: int) -> bytes:
 
 @pytest.fixture(scope="module", params=SIZES)
 def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file in a folder of a species."""
-    file = tmp_path_factory.mktemp("images") / "moth" / f"{request.param}.png"
-    file.parent.mkdir()
+    file = tmp_path_factory.mktemp("images") / f"{request.param}.png"
     file.write_bytes(black(*map(int, request.param.split("x"))))
     return file
 
@@ -72,8 +70,7 @@ def test_it_is_refused_by_file_and_size_wherever_it_is_read(large: Path, reader:
 def test_checks_and_fetching_name_it(large: Path, tmp_path: Path) -> None:
     words, name = SIZES[large.stem], f"moth/{large.name}"
     assert words in damage(ImageFile(large))  # what `vrag check` says
-    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
-        archive.add(large, f"train/{name}")
+    (tmp_path / "a.tar.gz").write_bytes(packed([(f"train/{name}", large.read_bytes())]))
     fetched = fetch_images([name], tmp_path / "a.tar.gz", tmp_path / "out")
     assert words in fetched.missing[name]
 

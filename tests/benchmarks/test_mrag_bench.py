@@ -86,7 +86,8 @@ def test_matches_stay_until_a_change(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_bad_rows_and_files_are_refused_and_the_check_names_all(tmp_path: Path) -> None:
     """The other cases are in bad_inputs.csv."""
-    lacking = {name: value for name, value in mrag_row(0).items() if name != "gt_images"}
+    store, lacking = tmp_path / "store", mrag_row(0)
+    del lacking["gt_images"]
     other = write_mrag_rows(tmp_path / "other", [[lacking]])
     for places, words in (
         ([other], "'gt_images'"),
@@ -94,18 +95,18 @@ def test_bad_rows_and_files_are_refused_and_the_check_names_all(tmp_path: Path) 
         ([other, tmp_path], "no images"),
     ):
         with pytest.raises(VragError, match=words):
-            load_mrag_bench(*places, cache_dir=tmp_path / "store")
+            load_mrag_bench(*places, cache_dir=store)
     rows = [mrag_row(0), mrag_row(1, gt_images=[mrag_picture(k) for k in (3, 3, 4, 5, 6)])]
     corpus = corpus_of(tmp_path / "corpus", rows)
     (corpus / "1_gt_2.png").write_bytes(b"\x89PNG broken")
     bad = [mrag_row(0), mrag_row(2, gt_images=[b"\x89PNG not"] * 5), mrag_row(3, answer="fox")]
     folder = write_mrag_rows(tmp_path / "rows", [rows, bad], 3)
     with pytest.raises(VragError, match="2 shards of 3"):
-        load_mrag_bench(folder, corpus, cache_dir=tmp_path / "store")
+        load_mrag_bench(folder, corpus, cache_dir=store)
     found = find_problems(folder, corpus)
-    said = found["location"] + ": " + found["message"]
+    told = found["location"] + ": " + found["message"]
     for words in ("id '0' came before", "not a readable", "'fox'", "one image occurs twice"):
-        assert said.str.contains(words).any(), words
+        assert told.str.contains(words).any(), words
     assert set(found["kind"]) == {"row", "missing", "damaged", "odd"}
     shard = folder / "test-00001-of-00003.parquet"
     shard.write_bytes(shard.read_bytes()[:-100])

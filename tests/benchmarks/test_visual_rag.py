@@ -1,5 +1,5 @@
-"""Annotations are read as they are written, and every mistake in them is named by file
-and line.
+"""Annotations are read as they are written, and every mistake in them is named by file and line; a
+corpus is a lazy mapping.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers.describe import describe
 from vrag_kit.papers.visual_rag.published import organism_category, question_kind
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, LazyMapping
 
 Write = Callable[..., Path]
 GOOSE = "00001_Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta_leucopsis"
 
 
 def test_query_ids_stay_when_rows_move(write_annotations: Write, tree: Path) -> None:
-    first = {"question": "What color are the feet?"}
-    second = {"question": "What color is the bill?"}
+    first, second = {"question": "What color are the feet?"}, {"question": "Are they webbed?"}
     alone = load_visual_rag(write_annotations(first), tree)
     both = load_visual_rag(write_annotations(second, first), tree)
     assert set(alone.queries) < set(both.queries)
@@ -71,18 +71,12 @@ def test_statistics_agree_with_a_count_of_the_rows(guide: Benchmark, guide_folde
     assert table["clue share of pairs"] == round(100 * clues / pairs, 2)
 
 
-@pytest.mark.parametrize("more", [{}, {"y_rate": 0.25, "y_count": 1, "is_changed_v2": "no"}])
-def test_a_row_becomes_one_query_with_its_images_as_candidates(
-    write_annotations: Write, tree: Path, more: dict[str, object]
-) -> None:
-    benchmark = load_visual_rag(write_annotations(more), tree)
-    (query,) = benchmark.queries.values()
-    assert query.text == "What color are the feet of the goose?"
-    assert (query.answers, query.group) == (("black",), "Branta leucopsis")
-    assert query.metadata["version"] == ("v2" if more else "v1")
-    assert more.items() <= query.metadata.items()
-    assert benchmark.candidates(query.query_id) == tuple(f"{GOOSE}/{name}.jpg" for name in "abcd")
-    assert benchmark.relevant(query.query_id) == (f"{GOOSE}/a.jpg",)
+def test_a_row_of_version_2_keeps_what_else_it_holds(write_annotations: Write, tree: Path) -> None:
+    more = {"y_rate": 0.25, "y_count": 1, "is_changed_v2": "no"}
+    for changes, version in (({}, "v1"), (more, "v2")):
+        (query,) = load_visual_rag(write_annotations(changes), tree).queries.values()
+        assert query.metadata["version"] == version
+        assert changes.items() <= query.metadata.items()
 
 
 def test_a_file_that_is_bad_is_named(write_annotations: Write, tree: Path, tmp_path: Path) -> None:
@@ -110,3 +104,19 @@ def test_kinds_of_questions_and_organisms_follow_the_documented_rule() -> None:
     folders = [GOOSE, "00002_Plantae_T_M_A_B_C_d", "00003_Animalia_Annelida_C_A_B_C_d", "photos"]
     found = [organism_category(folder) for folder in folders]
     assert found == ["birds", "plants", "other animals", "other"]
+
+
+def test_what_is_made_is_a_mapping_and_only_the_last_are_kept() -> None:
+    made: list[str] = []
+
+    def double(name: str) -> str:
+        made.append(name)
+        return 2 * name
+
+    names = [str(number) for number in range(2000)]
+    doubles = LazyMapping(pd.Index(names, dtype=object), double)
+    assert doubles == {name: 2 * name for name in names}
+    assert doubles.get("x") is None
+    made.clear()
+    assert [doubles["1999"], doubles["0"], doubles["0"]] == ["19991999", "00", "00"]
+    assert made == ["0"]

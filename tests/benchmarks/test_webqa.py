@@ -5,16 +5,16 @@ answer, captions, and pictures one line at a time. Bad rows are in bad_inputs.cs
 from __future__ import annotations
 
 import base64
-import io
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import factories
 import numpy as np
 import pytest
-from PIL import Image
+from page_rows import png
 
 from vrag_kit.benchmarks import captions_only, load_webqa
 from vrag_kit.benchmarks.datasets.webqa import TsvImage, tsv_image_from_uri
@@ -61,20 +61,16 @@ def write(tmp_path: Path) -> Write:
     questions by Guid; returns the paths of the annotations and of imgs.tsv.
     """
 
-    def build(questions: object = None, folder: str = "webqa") -> tuple[Path, Path]:
-        root = tmp_path / folder
-        root.mkdir(exist_ok=True)
+    def build(questions: object = None) -> tuple[Path, Path]:
         offsets, whole = [], b""
         for number, color in enumerate(COLORS):
-            file = io.BytesIO()
-            Image.new("RGB", (16, 12), color).save(file, "JPEG")
             offsets.append(f"{len(whole)}\n")
-            whole += f"3000000{number}\t".encode() + base64.b64encode(file.getvalue()) + b"\n"
-        (root / "imgs.tsv").write_bytes(whole)
-        (root / "imgs.lineidx").write_text("".join(offsets), encoding="ascii")
-        asked = {"a1": question()} if questions is None else questions
-        (root / "WebQA_train_val.json").write_text(json.dumps(asked), encoding="utf-8")
-        return root / "WebQA_train_val.json", root / "imgs.tsv"
+            whole += f"3000000{number}\t".encode() + base64.b64encode(png(color)) + b"\n"
+        (tmp_path / "imgs.tsv").write_bytes(whole)
+        (tmp_path / "imgs.lineidx").write_text("".join(offsets), encoding="ascii")
+        annotations = tmp_path / "WebQA_train_val.json"
+        annotations.write_text(json.dumps(questions or {"a1": question()}), encoding="utf-8")
+        return annotations, tmp_path / "imgs.tsv"
 
     return build
 
@@ -119,14 +115,10 @@ def test_a_question_becomes_a_query_over_the_whole_corpus(write: Write) -> None:
     bare = question()
     del bare["topic"]
     benchmark = load_webqa(*write({"a1": question(), "b2": question(topic=" "), "c3": bare}))
-    query = benchmark.queries["a1"]
-    assert query.text == "What pattern do the lines of the theatre form?"
-    assert (query.query_id, query.answers) == ("a1", ("They form a zigzag.",))
+    assert benchmark.queries["a1"].answers == ("They form a zigzag.",)
     assert benchmark.qrels["a1"] == {"30000002": 1, "30000000": 0, "30000003": 0}
     assert benchmark.candidates("a1") is None
-    assert texts(benchmark) == {
-        f"3000000{i}": f"Theatre {i} in the year 190{i}." for i in (2, 0, 3)
-    }
+    assert list(texts(benchmark)) == ["30000002", "30000000", "30000003"]
     assert benchmark.groups == {"a1": "theatres", "b2": "b2", "c3": "c3"}  # the topic, if any
 
 
@@ -161,7 +153,7 @@ def test_every_image_is_that_of_its_own_line(write: Write) -> None:
     for i, color in enumerate(COLORS):
         image = picture(benchmark, f"3000000{i}")
         assert image.data() == base64.b64decode(whole[f"3000000{i}"])
-        np.testing.assert_allclose(np.asarray(image.open()).mean(axis=(0, 1)), color, atol=4)
+        np.testing.assert_allclose(np.asarray(image.open()).mean(axis=(0, 1)), color)
         assert tsv_image_from_uri(image.where) == image
     assert tsv_image_from_uri(str(image.path)) is None
 
@@ -181,21 +173,22 @@ def test_bad_rows_are_named_by_question_and_key(write: Write, facts: object, wor
 
 def test_a_missing_or_broken_file_is_named(write: Write) -> None:
     annotations, images = write()
+    load = partial(load_webqa, annotations, images)
     with pytest.raises(VragError, match="'all'"):
         load_webqa(annotations, None, questions="all")
     index, whole = images.with_suffix(".lineidx"), images.read_bytes()
-    image = picture(load_webqa(annotations, images), "30000002")
+    image = picture(load(), "30000002")
     images.write_bytes(whole[:100])
     with pytest.raises(VragError, match=r"30000002 .*100"):
-        load_webqa(annotations, images)
+        load()
     images.write_bytes(whole)
     index.write_text("0\n12x\n", encoding="ascii")
     with pytest.raises(VragError, match=r"imgs\.lineidx: .*'12x'"):
-        load_webqa(annotations, images)
+        load()
     for gone, name in ((index, r"imgs\.lineidx"), (images, r"imgs\.tsv"), (annotations, "json")):
         gone.unlink()
         with pytest.raises(VragError, match=name):
-            load_webqa(annotations, images)
+            load()
     for look in (lambda: image.stamp, image.data):
         with pytest.raises(VragError, match=r"imgs\.tsv"):
             look()
@@ -220,12 +213,12 @@ def test_a_broken_line_is_named_by_file_and_image(write: Write, line: bytes, wor
 
 
 def test_the_fingerprint_changes_with_a_label_or_a_caption(write: Write) -> None:
-    before = load_webqa(*write())
-    assert load_webqa(*write(folder="elsewhere")).fingerprint == before.fingerprint
     label = question(img_posFacts=[fact(0)], img_negFacts=[fact(2), fact(3)])
     caption = question(img_posFacts=[fact(2, caption="Something else.")])
-    changed = {load_webqa(*write({"a1": row})).fingerprint for row in (label, caption)}
-    assert len({before.fingerprint, *changed}) == 3
+    rows = [question(), question(), label, caption]
+    prints = [load_webqa(*write({"a1": row})).fingerprint for row in rows]
+    assert prints[0] == prints[1]
+    assert len(set(prints)) == 3
     annotations, images = write()
     old = picture(load_webqa(annotations, images), "30000002").stamp
     images.write_bytes(images.read_bytes() + b"\n")

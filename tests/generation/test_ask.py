@@ -36,16 +36,16 @@ def goose(write_annotations: Callable[..., Path], tree: Path) -> Benchmark:
     return load_visual_rag(write_annotations(*questions), tree)
 
 
-def ask(server: StrangeServer, goose: Benchmark, at: Workspace) -> pd.DataFrame:
-    server.plans = server.plans or {part: [reply] for part, reply in REPLIES.items()}
-    model = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
-    return ask_models([model], goose, zero_shot(goose), at, prompts=PROMPTS)
-
-
 def test_empty_and_truncated_answers_are_wrong_and_a_refused_one_has_no_score(
-    server: StrangeServer, goose: Benchmark, at: Workspace
+    server: StrangeServer, goose: Benchmark, at: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answers = ask(server, goose, at)
+    server.plans = {part: [reply] for part, reply in REPLIES.items()}
+    model = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
+    for came in (": 5 new;", ": 5 from the store;"):
+        answers = ask_models([model], goose, zero_shot(goose), at, prompts=PROMPTS)
+        said = capsys.readouterr().out
+        for words in (came, "2 failed, such as empty", "1 failed, such as truncated", "refused"):
+            assert words in said
     assert answers["status"].tolist() == ["ok", "empty", "empty", "truncated", "refused"]
     assert answers["answer"].tolist()[:4] == ["black", "", "", "the hindwings are"]
     assert pd.isna(answers["answer"][4])
@@ -55,17 +55,3 @@ def test_empty_and_truncated_answers_are_wrong_and_a_refused_one_has_no_score(
     np.testing.assert_array_equal(judged["abstained"], [0, 0, 0, 0, np.nan])
     np.testing.assert_array_equal(add_rouge(goose, answers)["rouge"], [1, 0, 0, 0, np.nan])
     np.testing.assert_array_equal(detect_abstention(judged)["phrase_match"], [0, 0, 0, 0, np.nan])
-
-
-def test_only_what_is_missing_is_asked_again_and_each_round_says_what_failed(
-    server: StrangeServer, goose: Benchmark, at: Workspace, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for came in (": 5 new;", ": 5 from the store;"):
-        ask(server, goose, at)
-        said = capsys.readouterr().out
-        for words in (came, "2 failed, such as empty", "1 failed, such as truncated", "refused"):
-            assert words in said
-    server.plans = {"another question": ["empty"]}
-    table = ask(server, goose, at.model_copy(update={"retry_failures": True}))
-    assert [server.calls(part) for part in REPLIES] == [1, 1, 1, 1, 2]
-    assert table["status"].tolist() == ["ok", "empty", "empty", "truncated", "ok"]

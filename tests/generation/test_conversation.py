@@ -69,9 +69,7 @@ def bodies(server: StrangeServer) -> list[str]:
     return asked
 
 
-def test_a_turn_sees_one_of_three_histories(
-    server: StrangeServer, ask: Ask, tmp_path: Path
-) -> None:
+def test_a_turn_sees_one_of_3_histories(server: StrangeServer, ask: Ask, tmp_path: Path) -> None:
     talks = make_conversations(tmp_path, {"a": 3}, alone=["s"])
     said(server, ("a", 0, "say A car."), ("a", 1, "say Answer: blue"), ("a", 2, "say Old."))
     last = {}
@@ -160,9 +158,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @given(st.lists(st.text("ab.", min_size=1, max_size=4), max_size=9), st.integers(1, 6))
 @settings(max_examples=60, deadline=None)
-def test_an_answer_is_cut_to_its_first_tokens(
-    tokenizer: str, words: list[str], tokens: int
-) -> None:
+def test_answers_are_cut_to_first_tokens(tokenizer: str, words: list[str], tokens: int) -> None:
     kept, enough = TokenLimit(tokens, tokenizer)("  ".join(words))
     assert kept == "  ".join(words[: tokens - 1])
     assert enough == (len(words) >= max(tokens - 1, 1))
@@ -188,9 +184,7 @@ def test_the_cut_text_is_the_answer_and_enters_the_history(
         TokenLimit(75, str(tmp_path))("words")
 
 
-def test_a_failed_turn_ends_its_conversation(
-    server: StrangeServer, ask: Ask, tmp_path: Path
-) -> None:
+def test_a_failed_turn_ends_conversations(server: StrangeServer, ask: Ask, tmp_path: Path) -> None:
     talks = make_conversations(tmp_path, {"a": 3, "b": 3})
     said(server, ("a", 1, "filtered"), ("b", 0, "say A car."), ("b", 1, "empty"))
     table = ask(talks)

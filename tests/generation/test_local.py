@@ -5,13 +5,10 @@ that begin alike are read once and answered as if each were read whole.
 from __future__ import annotations
 
 import functools
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,7 +27,6 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import LocalGenerator, load_generator
-from vrag_kit.generation.batching import QueryPrompt, make_batches
 from vrag_kit.generation.local import model as local_model
 from vrag_kit.generation.local.prefix_cache import TokenRow, plan_prefixes
 from vrag_kit.types import Message, Prompt
@@ -138,9 +134,7 @@ def test_stored_features_of_an_image_give_the_same_logits_as_its_pixels(
     torch.testing.assert_close(reused, first, atol=1e-5, rtol=1e-4)
 
 
-def test_greedy_answers_have_probabilities_samples_repeat(
-    load: Load, prompts: list[Prompt]
-) -> None:
+def test_greedy_answers_have_probabilities_and_seeds(load: Load, prompts: list[Prompt]) -> None:
     model = load("llava", name="own")
     model.prepare()
     with recorded_logits(model.loaded.model) as steps:
@@ -156,9 +150,7 @@ def test_greedy_answers_have_probabilities_samples_repeat(
     assert "probability" not in first[0].fields
 
 
-def test_memory_that_runs_out_halves_the_batch(
-    load: Load, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_halve(load: Load, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch) -> None:
     model = load("llava")
     wanted, generate = model.generate(prompts), model.loaded.model.generate
 
@@ -194,9 +186,7 @@ def test_an_image_takes_no_more_tokens_than_it_may(family: str, load: Load) -> N
         load("mllama", max_image_tokens=100)
 
 
-def test_a_template_of_strings_gets_its_image_tokens(
-    load: Load, copied: Copy, paint: Paint
-) -> None:
+def test_a_template_of_strings_gets_image_tokens(load: Load, copied: Copy, paint: Paint) -> None:
     folder, parts = copied("phi4_multimodal"), [("user", ["What? ", *paint("gb")])]
     one = "{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}"
     whole = f"{{% for message in messages %}}{one}{{% endfor %}}<|assistant|>"
@@ -409,19 +399,7 @@ def test_a_short_prompt_is_answered_as_if_alone_beside_one_of_far_positions(tmp_
     assert not torch.allclose(together[1:], alone, atol=1e-3)
 
 
-def test_a_model_may_share_no_prefixes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = build("llava", tmp_path / "llava")
-    token = json.loads((folder / "config.json").read_text(encoding="utf-8"))["image_token_index"]
-    edit_json(folder / "config.json", image_token_index=token - 1)  # it stands for no image
-    model = opened(folder)
-    model.prepare()
-    assert not model.shares_prefixes
-    assert "prompts share no prefix, because" in capsys.readouterr().out
-
-
-def test_another_prompts_beginning_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_prompts_keys_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model of 32 layers in bfloat16, whose rounding is that of a real one."""
     monkeypatch.setitem(tiny_models._TEXT, "num_hidden_layers", 32)
     model = opened(build("llava", tmp_path / "deep"), dtype="bfloat16")
@@ -461,37 +439,3 @@ def test_what_is_shared_is_the_same_tokens_of_the_same_pictures(rows: list[Token
             assert row.ids[:kept] == rows[longest].ids[:kept]
             assert row.images == rows[longest].images[: len(row.images)]
             assert IMAGE not in row.ids[kept:]
-
-
-def prompts_of(owners: int) -> dict[str, QueryPrompt]:
-    """For each owner zero-shot and two curves of k = 1 to 4 with other first pictures."""
-    prompts = {}
-    for owner in range(owners):
-        pictures = [ImageFile(Path(f"{owner}-{i}.png")) for i in range(5)]
-        prompts[f"{owner} none 0"] = QueryPrompt(str(owner), worded("no_image", "What?"))
-        for draw in (0, 1):
-            for k in (1, 2, 3, 4):
-                prompt = worded("several_images", "What?", pictures[draw : draw + k])
-                prompts[f"{owner} {draw} {k}"] = QueryPrompt(str(owner), prompt)
-    return prompts
-
-
-@given(st.integers(1, 20), st.integers(1, 12), st.booleans(), st.booleans())
-def test_every_prompt_is_in_one_batch_of_at_most_the_size(
-    owners: int, size: int, batched: bool, shares_prefixes: bool
-) -> None:
-    model = SimpleNamespace(batched=batched, shares_prefixes=shares_prefixes)
-    batches = list(make_batches(prompts_of(owners), size, model))
-    assert sorted(chain.from_iterable(batches)) == sorted(prompts_of(owners))
-    assert all(0 < len(batch) <= size for batch in batches)
-
-
-def test_nested_prompts_share_a_batch_and_a_server_is_asked_about_the_longest_first() -> None:
-    sharing = SimpleNamespace(batched=True, shares_prefixes=True)
-    batches = list(make_batches(prompts_of(3), 9, sharing))
-    for curve in ("0 0", "0 1", "1 0", "1 1", "2 0", "2 1"):
-        nested = {f"{curve} {k}" for k in (1, 2, 3, 4)}
-        assert any(nested <= set(batch) for batch in batches)
-    server = SimpleNamespace(batched=False, shares_prefixes=False)
-    served = make_batches(prompts_of(2), 1, server)
-    assert "".join(key.split()[-1] for (key,) in served) == "444433332222111100"

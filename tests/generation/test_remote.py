@@ -69,9 +69,7 @@ def test_what_only_sounds_like_a_secret_may_be_in_an_entry() -> None:
         ({"model": "m@http://localhost:1/v1?key=pw-1", "timeout": "long"}, "a query", "pw-1"),
     ],
 )
-def test_a_secret_in_an_entry_is_refused_and_not_shown(
-    entry: dict[str, Any], named: str, secret: str
-) -> None:
+def test_a_secret_is_refused_and_not_shown(entry: dict[str, Any], named: str, secret: str) -> None:
     """More are in `bad_inputs.csv`."""
     with pytest.raises(VragError, match=named) as refused:
         load_generator({"model": LOCAL, **entry}, decoding={"temperature": 0})
@@ -255,9 +253,7 @@ def test_what_would_fail_every_question_is_said_after_one_short_call(
     assert store.table().empty
 
 
-def test_a_missing_server_or_another_model_is_refused(
-    server: StrangeServer, store: AnswerStore
-) -> None:
+def test_a_missing_server_or_model_is_refused(server: StrangeServer, store: AnswerStore) -> None:
     with StrangeServer() as other:
         other.serves = "another"
         with pytest.raises(VragError, match=r"another and strange-2026.*`name`"):
@@ -417,7 +413,5 @@ def test_only_models_that_are_known_have_prices_and_a_cap() -> None:
         ("pixels / 750", (4000, 3000), 1601),  # larger ones are made smaller first
     ],
 )
-def test_images_are_counted_by_published_rules(
-    rule: str, size: tuple[int, int], tokens: int
-) -> None:
+def test_images_count_by_published_rules(rule: str, size: tuple[int, int], tokens: int) -> None:
     assert image_tokens(rule, size) == pytest.approx(tokens, abs=1 if "pixels" in rule else 0)

@@ -98,9 +98,7 @@ def test_a_failure_is_retried_by_one_of_two_processes(open_store: Open) -> None:
         assert second.claim(["x"], retry=seen) == []  # it has failed again since
 
 
-def test_a_placeholder_is_stored_in_a_dry_runs_copy_only(
-    store: AnswerStore, tmp_path: Path
-) -> None:
+def test_a_placeholder_stays_in_a_dry_runs_copy(store: AnswerStore, tmp_path: Path) -> None:
     placeholder = answer("x", **{PLACEHOLDER: "mark"})
     with pytest.raises(VragError, match=r"a\.sqlite: .*placeholder of a dry run"):
         store.write([placeholder], {"x": []})
@@ -125,9 +123,7 @@ def test_a_late_answer_replaces_none_and_an_empty_one_is_never_good(store: Answe
     st.lists(st.one_of(st.text(st.characters(codec="utf-8")), st.integers(0, 2)), max_size=5),
     st.integers(0, 3),
 )
-def test_keys_are_hashes_of_plain_json(
-    roles: list[str], parts: list[str | int], sample: int
-) -> None:
+def test_keys_are_hashes_of_json(roles: list[str], parts: list[str | int], sample: int) -> None:
     images = [ImageFile(Path(f"{n}.png")) for n in range(3)]
     hashes = [hashlib.sha256(bytes([n])).hexdigest() for n in range(3)]
     infos = {f"{n}.png": ImageInfo(hashes[n], (1, 1)) for n in range(3)}
@@ -207,9 +203,7 @@ def test_a_store_replaced_while_open_is_refused(store: AnswerStore, tmp_path: Pa
         store.write([answer("z")], {"z": []})
 
 
-def test_a_prompt_can_be_read_back(
-    server: StrangeServer, store: AnswerStore, tmp_path: Path
-) -> None:
+def test_prompts_are_read_back(server: StrangeServer, store: AnswerStore, tmp_path: Path) -> None:
     Image.new("RGB", (4, 4)).save(tmp_path / "a.jpg")
     prompt = worded("one_image", "number 0?", [ImageFile(tmp_path / "a.jpg")])
     (given,) = ask_prompts(connect(server), [prompt], store)
@@ -251,7 +245,7 @@ def cut_off(path: Path) -> Path:
         (lambda _: Path("/proc/self/a.sqlite"), "unable to open database file"),
     ],
 )
-def test_what_is_no_good_store_is_named_left_alone_and_not_merged(
+def test_a_bad_store_is_left_alone(
     make: Callable[[Path], Path], words: str, tmp_path: Path
 ) -> None:
     path, new = make(tmp_path / "a.sqlite"), tmp_path / "new.sqlite"

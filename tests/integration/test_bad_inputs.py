@@ -30,24 +30,11 @@ from own_project import ASKS, CLUES, DECLARED, FINDS, OPENS, SEARCHING, notebook
 from page_rows import LABELS, PAGES, QUERIES, write_pages
 from tiny_retrievers import entry
 
+from vrag_kit import benchmarks
 from vrag_kit.analysis import load_results
-from vrag_kit.benchmarks import (
-    load_chart_mrag,
-    load_collection,
-    load_crag_mm,
-    load_mrag_bench,
-    load_mrag_texts,
-    load_page_benchmark,
-    load_webqa,
-    read_species,
-)
 from vrag_kit.benchmarks.articles import read_articles
+from vrag_kit.benchmarks.datasets import crag_mm_index
 from vrag_kit.benchmarks.datasets.chart_mrag import read_sentences
-from vrag_kit.benchmarks.datasets.crag_mm_index import (
-    read_annotations,
-    read_image_index,
-    read_web_index,
-)
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.sources import read_document_texts
 from vrag_kit.building.annotations import read_votes
@@ -102,7 +89,9 @@ def rendered(path: Path) -> object:
 def mrag_bench(path: Path) -> object:
     """MRAG-Bench of one row, changed."""
     row = mrag_row(0) | json.loads(path.read_text(encoding="utf-8"))
-    return load_mrag_bench(write_mrag_rows(path.parent / "rows", [[row]]), cache_dir=path.parent)
+    return benchmarks.load_mrag_bench(
+        write_mrag_rows(path.parent / "rows", [[row]]), cache_dir=path.parent
+    )
 
 
 def crag_mm(path: Path) -> object:
@@ -111,7 +100,7 @@ def crag_mm(path: Path) -> object:
     shard = path.parent / "rows" / "validation-00000-of-00001.parquet"
     shard.parent.mkdir()
     pq.write_table(pa.Table.from_pylist([row]), shard)
-    return load_crag_mm(shard.parent)
+    return benchmarks.load_crag_mm(shard.parent)
 
 
 def pages(path: Path) -> object:
@@ -120,14 +109,14 @@ def pages(path: Path) -> object:
     good = {"pages": PAGES, "queries": QUERIES, "labels": LABELS}
     parts = {name: [*rows[:-1], rows[-1] | changes.get(name, {})] for name, rows in good.items()}
     folder = write_pages(path.parent / "rows", **parts)
-    return load_page_benchmark(folder, cache_dir=path.parent)
+    return benchmarks.load_page_benchmark(folder, cache_dir=path.parent)
 
 
 def charts(path: Path) -> object:
     """Charts and sentences; the last row is changed."""
     row = CHARTS[-1] | json.loads(path.read_text(encoding="utf-8"))
     places = write_charts(path.parent / "charts", [*CHARTS[:-1], row])
-    return load_chart_mrag(*places, cache_dir=path.parent)
+    return benchmarks.load_chart_mrag(*places, cache_dir=path.parent)
 
 
 def webqa(path: Path) -> object:
@@ -136,12 +125,7 @@ def webqa(path: Path) -> object:
     row |= {"txt_posFacts": [{"fact": "So it is."}], "txt_negFacts": []}
     row |= json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({"a1": row}), encoding="utf-8")
-    return load_webqa(path, None, questions="text")
-
-
-def collection(path: Path) -> object:
-    """A mapping of data sets."""
-    return load_collection(json.loads(path.read_text(encoding="utf-8")))
+    return benchmarks.load_webqa(path, None, questions="text")
 
 
 def encoder(path: Path) -> object:
@@ -181,26 +165,26 @@ LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "questions file": ("q.csv", lambda at: read_questions(at, [LILY])),
     "choices": ("ada.csv", lambda at: multiple_choice_panel(FOUR, no_rag(FOUR), at, "Ada")),
     "annotation file": ("ada.jsonl", read_votes),
-    "passages": ("passages.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
-    "true passages": ("ground_truth.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
+    "passages": ("passages.csv", lambda at: benchmarks.load_mrag_texts(FOUR, at.parent)),
+    "true passages": ("ground_truth.csv", lambda at: benchmarks.load_mrag_texts(FOUR, at.parent)),
     "MRAG-Bench row": ("row.json", mrag_bench),
     "CRAG-MM row": ("row.json", crag_mm),
     "pages": ("row.json", pages),
     "chart row": ("row.json", charts),
     "sentences": ("text_corpus.jsonl", read_sentences),
     "WebQA row": ("webqa.json", webqa),
-    "WebQA file": ("webqa.json", lambda at: load_webqa(at, None, questions="text")),
+    "WebQA file": ("webqa.json", lambda at: benchmarks.load_webqa(at, None, questions="text")),
     "texts of pages": ("ocr.jsonl", lambda at: read_document_texts(at, ["deck_a.jpg"], "Mine")),
     "image": ("moth.png", lambda at: ImageFile(at).open()),
     "article": ("runs/moth.txt", lambda at: [*read_articles(at.parent)[1]]),
-    "species list": ("categories.json", read_species),
+    "species list": ("categories.json", benchmarks.read_species),
     "species folders": ("names.json", species_folders),
     "data entry": ("entry.json", data_entry),
     "encoder entry": ("entry.json", encoder),
-    "suite entry": ("suite.json", collection),
-    "marks": ("marks.jsonl", read_annotations),
-    "image index": ("entries.jsonl", lambda at: read_image_index(at.parent)),
-    "web index": ("pages.jsonl", lambda at: read_web_index(at.parent)),
+    "suite entry": ("s.json", lambda at: benchmarks.load_collection(json.loads(at.read_text()))),
+    "marks": ("marks.jsonl", crag_mm_index.read_annotations),
+    "image index": ("entries.jsonl", lambda at: crag_mm_index.read_image_index(at.parent)),
+    "web index": ("pages.jsonl", lambda at: crag_mm_index.read_web_index(at.parent)),
     "results table": ("results/01_a.csv", lambda at: load_results(at.parent)),
     "template": ("mine.yaml", rendered),
 }

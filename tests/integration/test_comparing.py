@@ -161,9 +161,7 @@ def test_answers_of_two_data_sets_lie_in_one_file_and_are_paired_each_with_its_o
         ("--b model=goose", "model has several values on one side"),
     ],
 )
-def test_what_cannot_be_compared_is_said_with_what_there_is(
-    figures: Path, sides: str, words: str, tmp_path: Path
-) -> None:
+def test_no_other_sides_are_compared(figures: Path, sides: str, words: str, tmp_path: Path) -> None:
     status, told = said("compare", str(figures), *sides.split(), "--to", str(tmp_path / "o"))
     assert (status, words in told) == (2, True), told
 
@@ -233,9 +231,7 @@ def notebook(*cells: str) -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def test_parameters_and_rubrics_that_differ_are_listed_in_full(
-    birds: Benchmark, judged: Table, tmp_path: Path
-) -> None:
+def test_differing_settings_are_listed(birds: Benchmark, judged: Table, tmp_path: Path) -> None:
     """The parameters of A as its cell says, those of B as papermill puts them below it."""
     cell = 'clue_position = 0\nks = [1, 5]\ndecoding = {"temperature": 0, "max_new_tokens": 16}'
     injected = 'ks = [1, 5]\nclue_position = -1\ndecoding = {"temperature": 0}'

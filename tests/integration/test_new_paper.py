@@ -59,9 +59,7 @@ def talks(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     return load_talks(folder)
 
 
-def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
-    talks: Benchmark, at: Workspace
-) -> None:
+def test_a_conversation_shows_pages_choices_and_answers(talks: Benchmark, at: Workspace) -> None:
     found = (("page-disc", 2.0), ("page-bar", 1.0))
     contexts = top_k(talks, make_run((q, *hit) for q in talks.queries for hit in found), ks=[2])
     # the later turn holds both questions: the first plan that fits counts
@@ -89,9 +87,7 @@ def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
     assert (photo, disc, bar) == ((255, 0, 0), (255, 0, 0), (0, 0, 0))
 
 
-def test_scores_below_zero_stay_below_zero_up_to_the_figure(
-    talks: Benchmark, at: Workspace
-) -> None:
+def test_scores_below_zero_stay_so_up_to_the_figure(talks: Benchmark, at: Workspace) -> None:
     # the later turn holds both questions: the first that fits counts
     model = ModelStub({"How many corners?": "A", "What color is it?": "E?"})
     table = ask_models([model], talks, zero_shot(talks), at, prompts=PROMPTS)

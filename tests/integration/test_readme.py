@@ -18,8 +18,6 @@ from vrag_kit.runner.cli import app
 from vrag_kit.runner.params import PARTIAL, SERVES, declared_parameters
 
 LINKS = re.compile(r"\]\(([^)\s]+)\)")
-MOST_LINES = 300
-"""Of README.md, which a stranger reads in five minutes."""
 
 
 def blocks() -> list[str]:
@@ -86,10 +84,6 @@ def anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub makes them."""
     heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
-
-
-def test_the_main_page_is_short() -> None:
-    assert len(PAGES[0].read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
 def test_every_notebook_has_a_line_on_the_page_of_notebooks() -> None:

@@ -124,7 +124,7 @@ def test_a_changed_library_version_is_logged_once_and_vectors_are_reused(
         assert ("transformers 4.0 → " in search.output) == logged
 
 
-def test_a_question_without_its_image_is_named_though_the_search_is_stored(
+def test_a_missing_image_is_named(
     benchmark: Benchmark, retrievers_made: Path, search: Searches
 ) -> None:
     spec = entry(retrievers_made, "clip", query="image")

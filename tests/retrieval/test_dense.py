@@ -133,9 +133,7 @@ def tied(rows: np.ndarray, kind: str, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize(
     "kind", ["all equal", "many equal at the cut", "last bits", "any scale", "no ties"]
 )
-def test_ties_are_cut_by_doc_id_to_the_last_bit(
-    kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_ties_to_the_last_bit(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(900, 48)).astype(np.float32)
     tied(rows, kind, rng)

@@ -120,9 +120,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, store: Path) ->
     assert not list(store.rglob("*.part"))
 
 
-def test_a_file_that_cannot_be_opened_is_an_error_and_no_damage(
-    tmp_path: Path, store: Path
-) -> None:
+def test_a_file_that_cannot_be_opened_is_no_damage(tmp_path: Path, store: Path) -> None:
     documents = pictures(tmp_path / "x", 3)
     embed(documents, store)
     (shard,) = store.glob("*/*.npy")

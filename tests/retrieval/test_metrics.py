@@ -98,9 +98,7 @@ def test_visual_rag_ndcg_is_scikit_learns_on_the_first_30(relevance: list[int]) 
 
 
 @pytest.mark.parametrize(("depth", "expected"), [(1, math.nan), (29, math.nan), (30, 1), (40, 1)])
-def test_a_run_too_shallow_for_its_ideal_has_no_visual_rag_ndcg(
-    depth: int, expected: float
-) -> None:
+def test_a_too_shallow_run_has_no_visual_rag_ndcg(depth: int, expected: float) -> None:
     labels = {"q": {f"d{i:02d}": int(i % 5 == 0) for i in range(40)}}
     table = evaluate(run_of({"q": ranked(list(labels["q"])[:depth])}), labels, cutoffs=(1, 12))
     assert value(table, "q", "ndcg_visual_rag", 1) == pytest.approx(expected, nan_ok=True)
@@ -167,9 +165,7 @@ def test_scores_carry_the_group_and_the_scale_of_their_query(guide: Benchmark) -
     assert (scores.query("metric != 'hit_count'")["attainable"] == 1).all()
 
 
-def test_cutoffs_end_with_a_shallow_query(
-    guide: Benchmark, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cutoffs_end_at_shallow_runs(guide: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = list(guide.queries)[:2]
     small = guide.subset([first, second])
     one = oracle_run({first: small.qrels[first]})

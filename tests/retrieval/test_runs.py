@@ -188,9 +188,7 @@ def test_a_dry_run_reads_the_run_itself(file: Path, tmp_path: Path, at: Workspac
         ("q1 Q0 a 1 1 t\nq2 Q0 d 1 1 t\n", "'q2' | 'a'"),
     ],
 )
-def test_a_run_that_does_not_fit_is_refused(
-    text: str, tokens: str, tmp_path: Path, at: Workspace
-) -> None:
+def test_a_run_of_others_is_refused(text: str, tokens: str, tmp_path: Path, at: Workspace) -> None:
     (tmp_path / "x.run").write_text(text, encoding="utf-8")
     refused(lambda: found(str(tmp_path / "x.run"), at), *tokens.split(" | "))
 

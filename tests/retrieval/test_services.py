@@ -169,17 +169,6 @@ def test_cached_results_hold_for_one_k_service_and_query(small: Small, tmp_path:
         assert hits["q0"] == hits["twin"]
 
 
-def test_the_same_pixels_in_another_file_are_one_query(small: Small, tmp_path: Path) -> None:
-    (query, other, *_), (service, searched) = small.queries(), counted(of_images(small))
-    query.image.open().save(tmp_path / "copy.bmp")  # type: ignore[union-attr]
-    cached = cached_service(service, tmp_path)
-    cached.search([query], 2)
-    cached.search([replace(query, image=ImageFile(tmp_path / "copy.bmp"))], 2)
-    assert searched == [1]
-    cached.search([replace(query, image=other.image)], 2)
-    assert searched == [1, 1]
-
-
 def test_a_damaged_cache_is_named(small: Small, tmp_path: Path) -> None:
     (tmp_path / "replies.sqlite").write_text("no database, but long enough " * 70)
     service = cached_service(own_text_service(small, "bm25"), tmp_path)

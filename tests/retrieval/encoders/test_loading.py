@@ -68,9 +68,7 @@ def test_texts_are_padded_at_their_end(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["clip", "siglip", "siglip2", "open_clip"])
-def test_a_text_is_the_same_vector_as_document_and_as_question_and_among_images(
-    family: str, load: Load, documents: Documents
-) -> None:
+def test_a_text_is_one_vector_on_both_sides(family: str, load: Load, documents: Documents) -> None:
     encoder, words = load(family), [*QUESTIONS, "a word and " * 200]  # too long for any tower
     texts = [Document(doc_id=text, text=text) for text in words]
     alone = embed(encoder, texts)
@@ -286,9 +284,7 @@ def test_a_name_on_the_hub_in_open_clips_layout_loads_as_its_folder_does(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["clip", "open_clip"])
-def test_both_parts_are_the_sum_at_unit_length(
-    family: str, load: Load, documents: Documents
-) -> None:
+def test_both_parts_are_a_sum_of_unit_length(family: str, load: Load, documents: Documents) -> None:
     pairs = list(zip([*QUESTIONS, "What is this?"], documents, strict=True))
     asked = [Query(query_id=d.doc_id, text=text, image=d.image) for text, d in pairs]
     told = [replace(document, text=text) for text, document in pairs]

@@ -25,9 +25,7 @@ from vrag_kit.types import Document, Query
 
 
 @pytest.mark.slow
-def test_each_side_is_its_first_tokens_state(
-    retrievers_made: Path, documents: list[Document]
-) -> None:
+def test_each_side_is_a_first_token(retrievers_made: Path, documents: list[Document]) -> None:
     def first_token(side: str, text: str | None) -> np.ndarray:
         tokens = AutoTokenizer.from_pretrained(retrievers_made / side)(text, return_tensors="pt")
         model = AutoModel.from_pretrained(retrievers_made / side)
@@ -101,9 +99,7 @@ def qwen3_vl_embedding(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("part", ["text", "image", "both"])
-def test_a_multimodal_folder_encodes_as_the_library_does(
-    part: str, qwen3_vl_embedding: Path, documents: list[Document]
-) -> None:
+def test_multimodal_folders(part: str, qwen3_vl_embedding: Path, documents: list[Document]) -> None:
     image = documents[0].image
     assert image is not None
     asked = Query(query_id="q", text=QUESTIONS[0], image=image)

@@ -1,5 +1,5 @@
 """VISTA: weights in the authors' layout, converted by the lines in the module's docstring, give
-what their arithmetic gives, done here by hand, one row at a time.
+what timm's EVA02-CLIP and BERT give, joined as the authors' code joins them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import timm
 import tiny_retrievers as tiny
 import torch
 from retrieval_data import refused, square
+from timm.models.eva import checkpoint_filter_fn
 from tiny_retrievers import embed
 from transformers import AutoTokenizer, BertConfig, BertModel
 
@@ -33,38 +35,29 @@ TEXT = {
     "intermediate_size": 24,
     "max_position_embeddings": 40,
 }
-TOWER, BLOCK = "model_visual.visual", "model_visual.visual.blocks"
-
-
-def tower_shapes() -> dict[str, tuple[int, ...]]:
-    """Of the weights that are no pair of `weight` and `bias`."""
-    shapes: dict[str, tuple[int, ...]] = {
-        "model_visual.logit_scale": (),
-        f"{TOWER}.cls_token": (1, 1, WIDTH),
-        f"{TOWER}.pos_embed": (1, SIDE * SIDE + 1, WIDTH),
-        f"{TOWER}.patch_embed.proj.weight": (WIDTH, 3, PATCH, PATCH),
-        f"{TOWER}.patch_embed.proj.bias": (WIDTH,),
-        f"{TOWER}.rope.freqs_cos": (SIDE * SIDE, WIDTH // HEADS),
-    }
-    for number in range(LAYERS):
-        for part in ("q", "k", "v"):
-            shapes[f"{BLOCK}.{number}.attn.{part}_proj.weight"] = (WIDTH, WIDTH)
-        shapes |= {f"{BLOCK}.{number}.attn.{part}_bias": (WIDTH,) for part in ("q", "v")}
-    return shapes
-
-
-def paired_shapes() -> dict[str, tuple[int, ...]]:
-    """Of `weight`, for the others."""
-    shapes: dict[str, tuple[int, ...]] = {"visual_proj": (WIDTH, WIDTH), f"{TOWER}.norm": (WIDTH,)}
-    for number in range(LAYERS):
-        block, mlp = f"{BLOCK}.{number}", f"{BLOCK}.{number}.mlp"
-        shapes |= dict.fromkeys(
-            (f"{block}.norm1", f"{block}.norm2", f"{block}.attn.inner_attn_ln"), (WIDTH,)
-        )
-        shapes |= {f"{block}.attn.proj": (WIDTH, WIDTH), f"{mlp}.w3": (WIDTH, HIDDEN)}
-        shapes |= dict.fromkeys((f"{mlp}.w1", f"{mlp}.w2"), (HIDDEN, WIDTH))
-        shapes[f"{mlp}.ffn_ln"] = (HIDDEN,)
-    return shapes
+SIZES = {"image_size": SIDE * PATCH, "patch": PATCH}
+SIZES |= {"layers": LAYERS, "heads": HEADS, "hidden": HIDDEN}
+TOWER = "model_visual.visual"
+THEIRS = {
+    "text.": "bge_",
+    "project.": "visual_proj.",
+    "tower.": f"{TOWER}.",
+    "attn.q_proj.bias": "attn.q_bias",
+    "attn.v_proj.bias": "attn.v_bias",
+    "attn.norm": "attn.inner_attn_ln",
+    "mlp.norm": "mlp.ffn_ln",
+    "mlp.fc1_g": "mlp.w1",
+    "mlp.fc1_x": "mlp.w2",
+    "mlp.fc2": "mlp.w3",
+}
+"""Our names → the authors'."""
+UNUSED = {
+    "model_visual.logit_scale": (),
+    f"{TOWER}.norm.weight": (WIDTH,),
+    f"{TOWER}.norm.bias": (WIDTH,),
+    f"{TOWER}.rope.freqs_cos": (SIDE * SIDE, WIDTH // HEADS),
+    "bge_pooler.dense.weight": (WIDTH, WIDTH),
+}
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +71,14 @@ def bge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def arrays(bge: Path) -> Arrays:
-    """Weights as the authors' code names and shapes them."""
+    """Weights as the authors' code names them."""
     config = BertConfig(vocab_size=len(AutoTokenizer.from_pretrained(bge)), **TEXT)
-    text = BertModel(config).state_dict()
-    shapes = {f"bge_{name}": tuple(values.shape) for name, values in text.items()}
-    shapes |= tower_shapes()
-    for name, shape in paired_shapes().items():
-        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    text = BertModel(config, add_pooling_layer=False)
+    shapes: dict[str, tuple[int, ...]] = dict(UNUSED)
+    for name, values in vista.Vista(text, vista.VisionConfig(**SIZES)).state_dict().items():
+        for ours, theirs in THEIRS.items():
+            name = name.replace(ours, theirs)
+        shapes[name] = tuple(values.shape)
     rng = np.random.default_rng(0)
     drawn = {name: 0.4 * rng.normal(size=shape) for name, shape in shapes.items()}
     return {name: np.asarray(values, np.float32) for name, values in drawn.items()}
@@ -98,95 +92,44 @@ def converted(bge: Path, arrays: Arrays, tmp_path_factory: pytest.TempPathFactor
     torch.save(stored, place / "Visualized_base_en_v1.5.pth")
     with chdir(place):
         exec(textwrap.dedent(str(vista.__doc__).split("authors' file:\n")[1]))
-    config = {"model_type": "vista", "image_size": SIDE * PATCH, "patch": PATCH}
-    config |= {"layers": LAYERS, "heads": HEADS, "hidden": HIDDEN}
-    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps({"model_type": "vista", **SIZES}))
     return folder.rename(place / "tiny-vista")
 
 
 def fused(p: Arrays, pixels: np.ndarray | None, ids: list[int]) -> np.ndarray:
     """The vector of a picture, (3, side, side), normalised already, and a text."""
-    places = p["bge_embeddings.position_embeddings.weight"]
-    patches = np.empty((0, WIDTH)) if pixels is None else affine(p, "visual_proj", seen(p, pixels))
-    words = p["bge_embeddings.word_embeddings.weight"]
-    kind = p["bge_embeddings.token_type_embeddings.weight"][0]
-    rows = [words[ids[0]] + places[0] + kind]
+    named = {name.removeprefix("bge_"): torch.from_numpy(values) for name, values in p.items()}
+    words, places, kinds = (
+        named[f"embeddings.{part}_embeddings.weight"] for part in ("word", "position", "token_type")
+    )
+    patches = []
+    if pixels is not None:
+        patches = [*(seen(p, pixels) @ named["visual_proj.weight"].T + named["visual_proj.bias"])]
+    rows = [words[ids[0]] + places[0] + kinds[0]]
     for patch in patches:  # at 1 … n, and of no kind
         rows.append(patch + places[len(rows)])
     for token in ids[1:]:
-        rows.append(words[token] + places[len(rows)] + kind)
-    tokens = norm(p, "bge_embeddings.LayerNorm", np.stack(rows), 1e-12)
-    text = BertModel(BertConfig(vocab_size=len(words), **TEXT)).eval()
-    named = {name.removeprefix("bge_"): values for name, values in p.items() if "bge_" in name}
-    text.load_state_dict({name: torch.from_numpy(values) for name, values in named.items()})
+        rows.append(words[token] + places[len(rows)] + kinds[0])
+    text = BertModel(BertConfig(vocab_size=len(words), **TEXT), add_pooling_layer=False).eval()
+    text.load_state_dict({name: named[name] for name in text.state_dict()})
     with torch.inference_mode():
-        states = text.encoder(torch.from_numpy(tokens[None]).float()).last_hidden_state
-    row = states[0, 0].numpy()
-    return row / np.sqrt(np.sum(row * row))
+        tokens = text.embeddings.LayerNorm(torch.stack(rows)[None])
+        row = text.encoder(tokens).last_hidden_state[0, 0]
+    return (row / row.norm()).numpy()
 
 
-def seen(p: Arrays, pixels: np.ndarray) -> np.ndarray:
+def seen(p: Arrays, pixels: np.ndarray) -> torch.Tensor:
     """States of the patches after the tower's last layer, before its norm."""
-    kernel, bias = (p[f"{TOWER}.patch_embed.proj.{part}"] for part in ("weight", "bias"))
-    rows = [p[f"{TOWER}.cls_token"][0, 0]]
-    for top in range(0, SIDE * PATCH, PATCH):
-        for left in range(0, SIDE * PATCH, PATCH):
-            patch = pixels[:, top : top + PATCH, left : left + PATCH]
-            rows.append(np.einsum("cyx,wcyx->w", patch, kernel) + bias)
-    tokens = np.stack(rows) + p[f"{TOWER}.pos_embed"][0]
-    for number in range(LAYERS):
-        block = f"{BLOCK}.{number}"
-        normed = norm(p, f"{block}.norm1", tokens)
-        query = normed @ p[f"{block}.attn.q_proj.weight"].T + p[f"{block}.attn.q_bias"]
-        key = normed @ p[f"{block}.attn.k_proj.weight"].T
-        value = normed @ p[f"{block}.attn.v_proj.weight"].T + p[f"{block}.attn.v_bias"]
-        found = attend(turned(heads(query)), turned(heads(key)), heads(value))
-        found = norm(p, f"{block}.attn.inner_attn_ln", found)
-        tokens = tokens + affine(p, f"{block}.attn.proj", found)
-        normed = norm(p, f"{block}.norm2", tokens)
-        gate = affine(p, f"{block}.mlp.w1", normed)
-        hidden = gate / (1 + np.exp(-gate)) * affine(p, f"{block}.mlp.w2", normed)
-        hidden = norm(p, f"{block}.mlp.ffn_ln", hidden)
-        tokens = tokens + affine(p, f"{block}.mlp.w3", hidden)
-    return tokens[1:]
-
-
-def turned(heads: np.ndarray) -> np.ndarray:
-    """Rotary positions on a grid stretched to 16 × 16: the first half of a head's
-    components turns by the row, the second by the column, in neighbouring pairs.
-    """
-    turned = heads.copy()
-    half = heads.shape[-1] // 2
-    for token in range(1, heads.shape[1]):
-        row, column = divmod(token - 1, SIDE)
-        for at in range(0, 2 * half, 2):
-            place, pair = (row, at) if at < half else (column, at - half)
-            angle = place / SIDE * 16 / 10_000 ** (pair / half)
-            left, right = heads[:, token, at], heads[:, token, at + 1]
-            turned[:, token, at] = left * np.cos(angle) - right * np.sin(angle)
-            turned[:, token, at + 1] = right * np.cos(angle) + left * np.sin(angle)
-    return turned
-
-
-def heads(rows: np.ndarray) -> np.ndarray:
-    return rows.reshape(len(rows), HEADS, -1).transpose(1, 0, 2)
-
-
-def attend(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    logits = query @ key.transpose(0, 2, 1) / np.sqrt(query.shape[-1])
-    shares = np.exp(logits - logits.max(-1, keepdims=True))
-    found = shares / shares.sum(-1, keepdims=True) @ value
-    return found.transpose(1, 0, 2).reshape(query.shape[1], -1)
-
-
-def affine(p: Arrays, name: str, rows: np.ndarray) -> np.ndarray:
-    return rows @ p[f"{name}.weight"].T + p[f"{name}.bias"]
-
-
-def norm(p: Arrays, name: str, rows: np.ndarray, eps: float = 1e-6) -> np.ndarray:
-    centred = rows - rows.mean(-1, keepdims=True)
-    length = np.sqrt((centred**2).mean(-1, keepdims=True) + eps)
-    return centred / length * p[f"{name}.weight"] + p[f"{name}.bias"]
+    sizes = {"img_size": SIDE * PATCH, "patch_size": PATCH, "embed_dim": WIDTH}
+    sizes |= {"depth": LAYERS, "num_heads": HEADS, "mlp_ratio": HIDDEN / WIDTH}
+    tower = timm.create_model("eva02_base_patch16_clip_224", num_classes=0, **sizes).eval()
+    named = {name.removeprefix("model_"): torch.from_numpy(values) for name, values in p.items()}
+    weights = {name.removeprefix("visual."): values for name, values in named.items()}
+    tower.load_state_dict(checkpoint_filter_fn(weights, tower))
+    batch, how = torch.from_numpy(pixels[None]).float(), {"indices": 1, "output_fmt": "NLC"}
+    with torch.inference_mode():
+        (states,) = tower.forward_intermediates(batch, intermediates_only=True, **how)
+    return states[0]
 
 
 @pytest.fixture

@@ -121,9 +121,7 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(
     assert sizes == [4, 2, 1, 1, 2, 1, 1]
 
 
-def test_an_image_and_a_text_are_one_prompt(
-    retrievers_made: Path, documents: list[Document]
-) -> None:
+def test_image_and_text_are_one_prompt(retrievers_made: Path, documents: list[Document]) -> None:
     def load(**options: str) -> Any:
         return load_encoder(entry(retrievers_made, "qwen2_vl", **options))
 

@@ -1,25 +1,37 @@
-"""A custom class, named in a parameter or given as an object, is used as the kit's are."""
+"""A custom class, judge, rubric or setting, named in a parameter or given as an object, is used as
+the kit's are.
+"""
 
 from __future__ import annotations
 
+import re
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import factories
+import numpy as np
 import pandas as pd
 import pytest
-from factories import benchmark
-from own_project import Write
+import yaml
+from model_stub import ModelStub
+from own_project import Write, shown
+from readme_pages import README
 
 from vrag_kit.claims import forbid_self_check
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.generation import ask_models, load_generator, zero_shot
-from vrag_kit.judging import load_judge
+from vrag_kit.generation import ask_models, load_generator, render, zero_shot
+from vrag_kit.generation.prompts import PromptSet
+from vrag_kit.judging import SHARES, Rubric, Scale, judge_answers, load_judge, scale_of
+from vrag_kit.papers import mrag_bench
+from vrag_kit.papers.crag_mm.parameters import load_prompts
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import evaluate, load_encoder, make_run, search_all
-from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.types import Benchmark, Context, Document, Query
 from vrag_kit.workspace import Workspace
 
 Encodes = Callable[[object], bool]
@@ -68,7 +80,7 @@ def texts() -> Benchmark:
     queries = [Query(query_id=q, text=t, group=q, answers=("1",)) for q, t in questions.items()]
     documents = {"a": "a aa", "b": "b b a", "c": "c"}
     corpus = [Document(doc_id=name, text=text) for name, text in documents.items()]
-    return benchmark(queries, corpus)
+    return factories.benchmark(queries, corpus)
 
 
 def in_a_cell(code: str) -> dict[str, Any]:
@@ -94,9 +106,7 @@ def encodes(texts: Benchmark, at: Workspace, capsys: pytest.CaptureFixture[str])
     return encodes
 
 
-def test_a_search_is_made_once_and_again_when_the_class_or_an_option_changes(
-    mine: Write, encodes: Encodes, tmp_path: Path
-) -> None:
+def test_a_changed_class_is_searched_again(mine: Write, encodes: Encodes, tmp_path: Path) -> None:
     mine(LETTERS)
     with dry_run(tmp_path / "scratch") as forecast:
         encodes("mine:Letters")  # one text, to see what it gives
@@ -234,3 +244,209 @@ def test_a_checker_is_another_model_where_options_of_a_class_differ() -> None:
     forbid_self_check(same("this"), [same("that")])
     with pytest.raises(VragError, match="it is an answerer too"):
         forbid_self_check(same("this", name="other"), [same("this")])
+
+
+ONE = factories.benchmark(
+    [Query(query_id="q0", text="Which colour?", answers=("red", "crimson"), group="g")]
+)
+JUDGES = """
+class Scorer:
+    scale = (-1, 1)
+    def score(self, query, answer):
+        return {"one": -1, "two": 0.5}.get(answer)
+
+class Grades:
+    scale = (1, 5)
+    def score(self, query, answer):
+        return {"one": 1, "two": 4, "three": 5}[answer]
+
+class Beyond:
+    def score(self, query, answer):
+        return 2
+
+class Fails:
+    def score(self, query, answer):
+        return {}[answer]
+
+class Nothing:
+    pass
+"""
+SPEAKER = """
+from model_stub import ModelStub
+
+speakers = []
+
+class Speaker(ModelStub):
+    def __init__(self):
+        super().__init__({"pink": "-2", "": "Nearly.\\nScore: 0.75"})
+        speakers.append(self)
+"""
+
+
+@pytest.fixture(scope="module")
+def readme_rubric() -> Rubric:
+    """The rubric that the README shows."""
+    known: dict[str, object] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-x")  # its judge is an endpoint's, loaded and not asked
+        exec(shown("share = Rubric"), known)
+    rubric = known["share"]
+    assert isinstance(rubric, Rubric)
+    return rubric
+
+
+def answers(*texts: str) -> pd.DataFrame:
+    """Answers to the one question."""
+    return factories.answers(query_id="q0", answer=list(texts))
+
+
+def judged(rubric: Rubric, reply: str, folder: Path) -> pd.DataFrame:
+    """An answer as a model that always replies so judges it."""
+    judge = ModelStub({"": reply})
+    judge.fingerprint = reply
+    by = load_judge(judge, Workspace(answers_dir=folder), rubric=rubric)
+    return judge_answers(by, ONE, answers("pink"))
+
+
+def test_what_a_rubrics_functions_do_wrong_is_said(readme_rubric: Rubric, tmp_path: Path) -> None:
+    rubric = replace(readme_rubric, fields=lambda query, answer: {}[answer])
+    with pytest.raises(VragError, match=r"rubric: its fields failed with KeyError: .*custom.py:"):
+        judged(rubric, "well", tmp_path)
+
+
+def test_judges_of_one_name_have_keys_of_their_own(readme_rubric: Rubric, tmp_path: Path) -> None:
+    other = replace(readme_rubric, template="Is {answer} any of {references}?")
+    wide, same = replace(readme_rubric, scale=Scale(0.0, 2.0)), (readme_rubric, "1")
+    keys = []
+    for judge in (same, (other, "1"), (wide, "1"), (readme_rubric, "0.5"), same):
+        table = judged(*judge, tmp_path / str(len(keys)))
+        keys.append(table["judge_id"].item())
+    assert len(set(keys)) == 4
+    assert keys[4] == keys[0]
+
+
+def test_a_rubric_of_a_parameter_file(mine: Write, readme_rubric: Rubric, tmp_path: Path) -> None:
+    """By the entry that the README shows, of another model."""
+    blocks = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    (block,) = [code for code in blocks if "rubric:" in code]
+    mine(SPEAKER)
+    entry = {**yaml.safe_load(block)["judge"], "model": "mine:Speaker"}
+    rubric = replace(readme_rubric, scale=Scale(-1, 1))
+    judge = load_judge(entry, Workspace(answers_dir=tmp_path), rubric=rubric)
+    table = judge_answers(judge, ONE, answers("{question}", "pink"), partial=True)
+    np.testing.assert_array_equal(table["score"], [0.75, np.nan])
+    first, _, again = sys.modules["mine"].speakers[-1].prompts
+    assert first.startswith(
+        "Question: Which colour?\nAccepted: red | crimson\nAnswer: {question}\nHow well does"
+    )
+    assert "Reply with a number from -1 to 1 alone." in again
+
+
+def test_a_judge_takes_no_rubric(mine: Write, readme_rubric: Rubric) -> None:
+    mine(JUDGES)
+    with pytest.raises(VragError, match="'Scorer' scores by itself; expected no rubric beside it"):
+        load_judge({"model": "mine:Scorer", "rubric": "{answer}"}, rubric=readme_rubric)
+
+
+@pytest.mark.parametrize(
+    ("name", "scores", "raw"),
+    [("Scorer", [0, 0.75, np.nan, 0], "Scorer: 0.5"), ("Grades", [0, 0.75, 1, 0], "Grades: 4")],
+)
+def test_scores_go_from_0_to_1(name: str, scores: list[float], raw: str, mine: Write) -> None:
+    mine(JUDGES)
+    rows = answers("one", "two", "three", "").assign(status=["ok"] * 3 + ["empty"])
+    table = judge_answers(load_judge(f"mine:{name}"), ONE, rows)
+    np.testing.assert_array_equal(table["score"], scores)
+    assert scale_of(table) == SHARES
+    assert table["verdict"][1] == raw
+
+
+def test_an_object_judges_and_needs_no_fingerprint(mine: Write) -> None:
+    mine(JUDGES)
+    own = in_a_cell(JUDGES)
+    by_name = judge_answers(load_judge("mine:Grades"), ONE, answers("one", "two"))
+    table = judge_answers(own["Grades"](), ONE, answers("one", "two"))
+    assert set(table["judge_id"]) == {""}  # nobody knows whether it is the same class
+    assert table.drop(columns="judge_id").equals(by_name.drop(columns="judge_id"))
+    with pytest.raises(VragError, match=r"judge Nothing\(…\): found Nothing without score"):
+        judge_answers(own["Nothing"](), ONE, answers("one"))
+    with pytest.raises(VragError, match="found 'rule'; expected a judge"):
+        judge_answers("rule", ONE, answers("one"))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Beyond", r"score returned 2 for 'one' .*a number from 0 to 1"),
+        ("Fails", r"judge Fails: .* KeyError: 'one' \(mine.py:18\)"),
+    ],
+)
+def test_what_a_judge_gives_off_its_scale_is_said(name: str, words: str, mine: Write) -> None:
+    mine(JUDGES)
+    with pytest.raises(VragError, match=words):
+        judge_answers(load_judge(f"mine:{name}"), ONE, answers("one"))
+
+
+QUERY = Query(query_id="q", text="Which colour?")
+ONE_TEXT = factories.benchmark([QUERY], [Document(doc_id="d", text="red")])
+
+
+def context(setting: str, k: int = 1) -> Context:
+    return Context(query_id="q", setting=setting, k=k)
+
+
+def ask_one(at: Workspace, prompts: PromptSet, *contexts: Context) -> pd.DataFrame:
+    return ask_models([ModelStub({"": "red"})], ONE_TEXT, contexts, at, prompts=prompts)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["{{ task }}{% include images %}", "{% for each in history %}{{ each.answer }}{% endfor %}"],
+)
+def test_a_prompt_without_its_question_is_asked_of_nobody(source: str, at: Workspace) -> None:
+    prompts = PROMPTS.with_templates({"mine": source}).with_settings({"mine": "mine"})
+    with pytest.raises(VragError, match="setting 'mine': the question is not in its template"):
+        ask_one(at, prompts, context("mine"))
+
+
+def test_contexts_that_are_there_twice_are_asked_and_counted_once(at: Workspace) -> None:
+    twice = [context("zero_shot"), context("zero_shot", 2), context("zero_shot")]
+    assert list(ask_one(at, PROMPTS, *twice)["k"]) == [1, 2]
+
+
+def test_a_setting_takes_a_known_template_one_by_k_or_a_template_of_its_own() -> None:
+    source = "{{ system }}You know moths.{{ user }}{{ task }} {{ question }}\nLook twice."
+    templates = {
+        "like_one": "one_image",
+        "by_k": {1: "one_image", "otherwise": "several_images"},
+        "mine": "twice",
+    }
+    prompts = PROMPTS.with_templates({"twice": source}).with_settings(templates)
+    assert prompts.template_for(context("like_one")).name == "one_image"
+    assert prompts.template_for(context("by_k", 1)).name == "one_image"
+    assert prompts.template_for(context("by_k", 7)).name == "several_images"
+    system, user = render(prompts.template_for(context("mine")), QUERY)
+    task = PROMPTS.template("no_image").values["task"]
+    assert (system.role, system.parts) == ("system", ("You know moths.",))
+    assert (user.role, user.parts) == ("user", (f"{task} Which colour?\nLook twice.",))
+    assert prompts.template_for(context("gt_clue")) == PROMPTS.template_for(context("gt_clue"))
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        (["task"], r"setting 'mine' is \['task'\]; expected a template's name"),
+        ({5: "one_image"}, "no template for the setting 'mine' at k = 3"),
+    ],
+)
+def test_a_setting_without_template_is_named(template: object, words: str, at: Workspace) -> None:
+    with pytest.raises(VragError, match=words):
+        PROMPTS.with_settings({"mine": template}).template_for(context("mine", 3))
+    with pytest.raises(VragError, match=r"prompts.with_settings\(\{'clue_last': template\}\)"):
+        ask_one(at, PROMPTS, context("clue_last"))
+
+
+def test_a_prompt_set_that_is_not_known_is_named() -> None:
+    for load in (mrag_bench.settings.load_prompts, load_prompts):
+        with pytest.raises(VragError, match="prompt_set is 'papre'; expected paper, code, or a Y"):
+            load("papre")
