@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.judging import TruthfulnessRuleJudge
@@ -69,7 +69,6 @@ def test_numbers_are_equal_in_any_unit(said: str, same: str, other: str) -> None
         assert score("How much is it?", f"It is {number}.", said) == -1
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_any_words_get_a_verdict(question: str, reference: str, answer: str) -> None:
     assert score(question, reference, answer) in (1, 0, -1)

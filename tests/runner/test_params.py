@@ -32,21 +32,13 @@ def plan_of(folder: Path, content: str) -> list[dict[str, object]]:
     return [task.given for task in read_plan(file).tasks]
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("kk: 2\n", ["no notebook declares 'kk'", "k, notebooks, share, source"]),
-        ("k: ten\n", ["k is 'ten'", "whole number from 1 on, such as 1"]),
-        ("notebooks: [guide/3]", ["'guide/3'", "guide/01_one, guide/02_two"]),
-    ],
-)
-def test_a_bad_parameter_file_is_refused_before_anything_runs(
-    here: Path, content: str, words: list[str]
-) -> None:
-    (here / P).write_text(content, encoding="utf-8")
+def test_a_bad_parameter_file_is_refused_before_anything_runs(here: Path) -> None:
+    """More in `bad_inputs.csv`."""
+    (here / P).write_text("kk: 2\n", encoding="utf-8")
     status, refused = said("run", P)
     assert status == 2
-    assert [word for word in words if word not in refused] == [], refused
+    for word in ("no notebook declares 'kk'", "k, notebooks, share, source"):
+        assert word in refused
     assert not list((here / "figures" / "guide").iterdir())
 
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
 import factories
 import pandas as pd
 import pytest
 from markupsafe import escape
 from model_stub import ModelStub
 
-from vrag_kit.generation import (
-    ask_models,
-    build_prompt,
-    gt_clue,
-    zero_shot,
-)
+from vrag_kit.generation import ask_models, build_prompt, gt_clue, zero_shot
 from vrag_kit.papers.visual_rag.answers import error_cases
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark
@@ -28,20 +20,16 @@ Cases = tuple[Benchmark, pd.DataFrame]
 
 @pytest.fixture
 def wrong(guide: Benchmark) -> Cases:
-    """Three wrong answers of two models to three questions, one of which holds markup."""
-    ids = list(guide.queries)[:3]
-    script = {"text": "<script>alert(1)</script>?", "answers": ("<b>red</b>",)}
-    queries = {**guide.queries, ids[0]: replace(guide.queries[ids[0]], **script)}
-    nasty = replace(guide, queries=queries)
+    """Three wrong answers of two models to three questions."""
     table = factories.judged(
         model=["a", "a", "b"],
-        query_id=ids,
-        answer=["<img src=x onerror=alert(2)>", "blue", "green"],
+        query_id=list(guide.queries)[:3],
+        answer=["red", "blue", "green"],
         score=[0.0, 0.5, 0.0],
         verdict="Score: 0",
-        doc_ids=[context.doc_ids for context in gt_clue(nasty, draws=1)][:3],
+        doc_ids=[context.doc_ids for context in gt_clue(guide, draws=1)][:3],
     )
-    return nasty, error_cases(table, nasty)
+    return guide, error_cases(table, guide)
 
 
 def test_the_browser_turns_pages_and_filters(wrong: Cases) -> None:
@@ -60,23 +48,18 @@ def test_the_browser_turns_pages_and_filters(wrong: Cases) -> None:
     assert (browser.count.value, browser.card.value) == ("no such answer", "")
 
 
-def test_answers_are_shown_with_their_prompts(guide: Benchmark, tmp_path: Path) -> None:
+def test_answers_are_shown_with_their_prompts(guide: Benchmark, at: Workspace) -> None:
     contexts = [*gt_clue(guide, draws=1)[:2], *zero_shot(guide)[:1]]
-    answers = ask_models(
-        [ModelStub({"": "Answer: blue"})],
-        guide,
-        contexts,
-        Workspace(answers_dir=tmp_path),
-        prompts=PROMPTS,
-    )
-    page = answers_page(guide, answers, Workspace(answers_dir=tmp_path)).data
+    model = ModelStub({"": "Answer: blue"})
+    answers = ask_models([model], guide, contexts, at, prompts=PROMPTS)
+    page = answers_page(guide, answers, at).data
     for context in contexts:
         prompt = build_prompt(guide, context, PROMPTS)
         words = "\n".join(part for part in prompt[-1].parts if isinstance(part, str))
         assert escape(words.strip()) in page
     assert page.count(">relevant<") == page.count("<figure") == 2
     assert page.count("images: 0") == 1
-    browser = browse_answers(guide, answers, Workspace(answers_dir=tmp_path))
+    browser = browse_answers(guide, answers, at)
     assert list(browser.filters) == ["setting", "k"]
     browser.filters["setting"].value = "zero_shot"
     assert browser.count.value == "1 of 1"
