@@ -1,4 +1,6 @@
-"""Questions from a template or a language model, and the file that a person edits."""
+"""Species are chosen whose articles say little (appendix C); questions come from a template or a
+language model, and a person edits their file; the coarse filter asks about every image.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,14 @@ import json
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from retrieval_data import refused
-from strange_server import StrangeServer, text_in
+from strange_server import StrangeServer, images_in, text_in
+from votes import questions
 
-from vrag_kit.benchmarks.articles import Article
+from vrag_kit.benchmarks.articles import Article, parse_article
 from vrag_kit.benchmarks.datasets.visual_rag import make_query_id
 from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.building.questions import (
@@ -24,7 +28,14 @@ from vrag_kit.building.questions import (
     write_questions,
     write_template_questions,
 )
-from vrag_kit.building.species import SpeciesFolder
+from vrag_kit.building.species import (
+    SpeciesFolder,
+    description_share,
+    description_text,
+    read_species_folders,
+    select_species,
+)
+from vrag_kit.building.visibility import coarse_filter, detect_feature
 from vrag_kit.workspace import Workspace
 
 BROME = "Bromus catharticus"
@@ -144,3 +155,103 @@ def test_a_failed_call_is_a_row_with_its_reason(tmp_path: Path) -> None:
     assert set(table["question"]) == {""}
     reasons = table["dropped"].str.partition(":")[0].tolist()
     assert reasons == ["no answer", "unreadable", "no answer"]
+
+
+WEIGHTS = "vrag_kit/synthetic/weights/field-guide-vlm-few"
+
+
+@pytest.fixture
+def goose(tree: Path) -> SpeciesFolder:
+    (folder,) = read_species_folders(tree, {"Branta leucopsis": "Barnacle Goose"})
+    return folder
+
+
+def test_every_image_is_asked_about_once(goose: SpeciesFolder, tmp_path: Path) -> None:
+    no = "say I see them.\nAnswer: **No**, they are hidden"
+    table = questions(goose, "feet", "eggs").assign(dropped=["", "asks for eggs"])
+    words = {"Feature: feet": ["say Answer: yes", no, "say perhaps", "status 500 down"]}
+    with StrangeServer(words) as server:
+        model = {**at(server), "concurrency": 1}
+        found = detect_feature(model, table, [goose], Workspace(answers_dir=tmp_path))
+        assert found["doc_id"].tolist() == list(goose.images)
+        assert found["visible"].fillna(-1).tolist() == [1.0, 0.0, -1.0, -1.0]
+        assert list(found["status"]) == ["ok", "ok", "unreadable", "error"]
+        asked = [request for request in server.requests if "Feature: feet" in text_in(request)]
+        assert "Barnacle Goose (scientific name: Branta leucopsis)" in text_in(asked[0])
+        assert len(images_in(asked[0])) == 1
+        assert server.calls("Feature: eggs") == 0  # it was dropped before
+        again = detect_feature(model, table, [goose], Workspace(answers_dir=tmp_path))
+        assert server.calls("Feature: feet") == len(asked)  # all is stored, failures too
+    pd.testing.assert_frame_equal(again, found)
+    kept, before = coarse_filter(table, found, limit=0.5).itertuples()
+    assert (kept.estimated_clue_rate, kept.n_judged, kept.n_unjudged) == (0.5, 2, 2)
+    assert kept.dropped == ""  # half is not above half
+    assert before.dropped == "asks for eggs"
+
+
+@pytest.mark.parametrize(
+    ("visible", "dropped"),
+    [
+        ([0, 0, 0, 0], ""),  # people may see what the model did not
+        ([1, 1, 0, 0, 0, 0, 0], "the estimated clue rate 28.6% is above 25%"),
+        ([1, 0, 0, np.nan, 0], ""),  # 1 of 4 judged ones
+        ([1, 0, 0, np.nan], ""),  # a third of the judged, but not surely above a quarter of all
+        ([1, 1, 0, np.nan], "the estimated clue rate 66.7% is above 25%"),  # whatever the last is
+        ([np.nan, np.nan], "no image could be judged: timeout"),
+    ],
+)
+def test_what_a_quarter_of_the_images_show_is_dropped(visible: list[float], dropped: str) -> None:
+    status = ["timeout" if np.isnan(value) else "ok" for value in visible]
+    rows = {"doc_id": [f"d{n}" for n in range(len(visible))], "visible": np.array(visible, float)}
+    presence = pd.DataFrame({**rows, "status": status}).assign(question_id="q0", detail="")
+    twice = {"question_id": ["q0", "q0"], "dropped": ["asks again for the same feature", ""]}
+    table = coarse_filter(pd.DataFrame(twice), presence)
+    assert table["dropped"].tolist() == ["asks again for the same feature", dropped]
+    assert table["n_judged"][0] == 0  # the row that goes on has the rate
+    assert table["n_judged"][1] + table["n_unjudged"][1] == len(visible)
+
+
+def test_an_unknown_prompt_or_folder_is_refused(goose: SpeciesFolder, tmp_path: Path) -> None:
+    asked = questions(goose, "feet")
+    detect = partial(detect_feature, WEIGHTS, asked, [goose], tmp_path)
+    refused(partial(detect, prompt="yes"), "'yes'", "'yes_no', 'question'")
+    moved = asked.assign(folder="moved")
+    refused(partial(detect_feature, WEIGHTS, moved, [goose], tmp_path), "'moved'", "00001_Animalia")
+
+
+def page(*sections: tuple[str, str]) -> Page:
+    return Page("Genus species", "scientific name", Article("Genus species", sections))
+
+
+def test_the_share_is_that_of_the_opening_and_the_description_in_the_whole_page() -> None:
+    lines = ["A grass.", "== Appearance ==\nIt has loose panicles.", "=== Spikelets ===\nAll flat."]
+    lines += ["== Uses ==\nIt is sown.", "== References ==\nA flora."]
+    grass = parse_article("Bromus", "\n\n".join(lines))
+    # opening 8 characters, Appearance 22; the page: these, three more texts (9 + 11 + 8),
+    # four headings (10 + 9 + 4 + 10), and 8 breaks between
+    whole = 8 + 22 + 9 + 11 + 8 + 10 + 9 + 4 + 10 + 8
+    assert description_share(grass) == pytest.approx((8 + 22) / whole)
+    assert description_text(grass) == "A grass.\nIt has loose panicles."
+
+
+@pytest.mark.parametrize(
+    ("share", "chosen"), [(0.49, True), (0.5, True), (0.51, False), (1.0, False)]
+)
+def test_a_species_is_chosen_up_to_the_limit_with_its_reason(share: float, chosen: bool) -> None:
+    shown = round(1000 * share)
+    # the heading and two breaks are three characters
+    more = (("R", "x" * (1000 - shown - 3)),) if share < 1 else ()
+    pages = {"Genus species": page(("", "x" * shown), *more)}
+    (row,) = select_species([folder("Genus species")], pages).itertuples()
+    assert (row.description_share, row.chosen) == (pytest.approx(share), chosen)
+    compared = "at most" if chosen else "more than"
+    assert row.reason == f"summary and description are {share:.1%} of the article, {compared} 50%"
+
+
+def test_a_species_without_an_article_is_not_chosen_unless_there_are_no_articles() -> None:
+    both = [folder("Genus species"), folder("Genus other")]
+    table = select_species(both, {"Genus species": page(("", "short"), ("Uses", "long " * 20))})
+    assert table["chosen"].tolist() == [True, False]
+    assert "no article found" in table["reason"][1]
+    assert select_species(both, {})["chosen"].all()
+    assert not select_species(both[:1], {"Genus species": page()})["chosen"].any()

@@ -1,13 +1,14 @@
-"""The rule judge of truthfulness: its agreement with labels by hand, and with taught answers."""
+"""The rule judges: their agreement with labels by hand, and what declining looks like."""
 
 from __future__ import annotations
 
 import pandas as pd
 import pytest
+from factories import read_data
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vrag_kit.judging import TruthfulnessRuleJudge
+from vrag_kit.judging import RuleJudge, TruthfulnessRuleJudge, is_abstention
 from vrag_kit.papers.crag_mm.judge import READINGS, evaluate_judge
 from vrag_kit.types import Query
 
@@ -72,3 +73,31 @@ def test_numbers_are_equal_in_any_unit(said: str, same: str, other: str) -> None
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_any_words_get_a_verdict(question: str, reference: str, answer: str) -> None:
     assert score(question, reference, answer) in (1, 0, -1)
+
+
+def query(text: str, *answers: str) -> Query:
+    return Query(query_id="q", text=text, answers=answers)
+
+
+def test_the_rule_judge_agrees_with_the_labels() -> None:
+    for row in read_data("labelled_answers.csv"):
+        asked = query(row["question"], *row["accepted"].split("|"))
+        verdict = RuleJudge().verdict(asked, row["answer"])
+        expected = (float(row["score"]), frozenset(row["marks"].split()))
+        assert (verdict.score, verdict.marks) == expected, row
+
+
+ABSTENTIONS = (
+    "I don’t know.",
+    "It cannot be determined from the image.",
+    "Not enough information",
+    "idk",
+    "I am not able to tell",
+    "The wings are not visible in this picture.",
+    "I cannot decide",
+)
+ANSWERS = ("The hindwings are not red but blue", "no", "It is known to be green")
+
+
+def test_an_abstention_is_recognised() -> None:
+    assert [text for text in (*ABSTENTIONS, *ANSWERS) if is_abstention(text)] == [*ABSTENTIONS]

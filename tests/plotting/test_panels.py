@@ -1,4 +1,6 @@
-"""Figures of means draw every number where it belongs, and say what they draw."""
+"""Figures of means draw every number where it belongs, and say what they draw; the committed ones
+keep the rules of `figure_rules` too.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import ROOT
 from figure_rules import broken_rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -237,3 +240,13 @@ def test_a_confusion_matrix_shows_counts_and_shades_shares_of_their_row() -> Non
     (axis,) = confusion_plot({"judge": matrix}, truth="human", predicted="judge").axes
     assert [text.get_text() for text in axis.texts] == ["21", "7", "0", "400"]
     np.testing.assert_allclose(axis.images[0].get_array(), [[0.75, 0.25], [0.0, 1.0]])
+
+
+FIGURES = ROOT / "figures"
+
+
+@pytest.mark.parametrize(
+    "file", sorted(FIGURES.rglob("*.svg")), ids=lambda file: str(file.relative_to(FIGURES))
+)
+def test_a_committed_figure_fits_a_page_and_can_be_read(file: Path) -> None:
+    assert broken_rules(file) == []
