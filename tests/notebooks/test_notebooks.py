@@ -147,26 +147,9 @@ def test_the_judge_that_a_parameter_names_is_opened_before_any_model_is_queried(
 
 @each_notebook
 def test_what_is_said_of_data_holds_for_anybodys_data(path: Path) -> None:
-    """What holds for the demo is a `remark`, which shows only there. Numbers beside published ones
-    may be of the paper's own data.
-    """
+    """What holds for the demo is a `remark`, which shows only there."""
     for cell in book(path).cells:
-        source = cell.source
         if cell.cell_type == "markdown":
-            assert not re.search(OF_THE_DEMO, source), source
-            continue
-        says_so = re.search(r"(?:other|different) data", source)
-        assert not says_so or "is_paper_data(" in source, source
-        drawn = re.search(r"others_are|printed_is", source)
-        if "save_figure(" in source and drawn and "import" not in source:
-            assert re.search(r'reported": printed\b', source), source
-
-
-@each_notebook
-def test_published_numbers_are_marked_by_whose_data_they_are_of(path: Path) -> None:
-    for cell in code_cells(path):
-        for call in ast.walk(tree(cell.source)):
-            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("settings_table"):
-                names = [each.arg for each in call.keywords]
-                # of which data the paper's Table 4, in 12, is, it does not say
-                assert len(call.args) == 1 or "same_data" in names or path.stem.startswith("12")
+            assert not re.search(OF_THE_DEMO, cell.source), cell.source
+        elif re.search(r"(?:other|different) data", cell.source):
+            assert "is_paper_data(" in cell.source, cell.source
