@@ -3,8 +3,6 @@ are of one test, which agrees with other libraries, with matrices written out, w
 calculations, and with the truth about as often as it says.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -34,9 +32,7 @@ ROWS = st.lists(st.tuples(VALUES, st.sampled_from("abcdefgh")), min_size=1, max_
 
 @given(ROWS, ROWS)
 @example([*zip([0.0, 0.0, 0.0, 1.0], "abca", strict=True)], [(-1.0, "a"), (-1.0, "b"), (1.0, "a")])
-def test_p_is_below_5_percent_just_where_the_interval_leaves_0_out(
-    one: list[tuple[float, str]], other: list[tuple[float, str]]
-) -> None:
+def test_p_is_below_5_percent_just_where_the_interval_leaves_0_out(one, other):
     rows = pd.DataFrame([*one, *other], columns=["value", "group"])
     values, first = rows["value"].to_numpy(), np.arange(len(rows)) < len(one)
     mean = cluster_mean(values, rows["group"], SIGNED)
@@ -51,7 +47,7 @@ def test_p_is_below_5_percent_just_where_the_interval_leaves_0_out(
             assert (found.p_value() < 0.05) == (low > 0 or high < 0)
 
 
-def test_the_interval_is_as_wide_as_cluster_robust_standard_errors_say() -> None:
+def test_the_interval_is_as_wide_as_cluster_robust_standard_errors_say():
     random, groups = np.random.default_rng(1), np.arange(120) // 3
     values = random.normal(0.5, 0.2, 40)[groups] + random.normal(0, 0.1, 120)
     ours = estimate(values, groups.astype(str), scale=ANY)
@@ -63,13 +59,13 @@ def test_the_interval_is_as_wide_as_cluster_robust_standard_errors_say() -> None
     assert ours.ci_high - ours.ci_low == pytest.approx(high - low, rel=0.01)
 
 
-def test_with_as_many_queries_in_every_cluster_p_is_students_of_their_means() -> None:
+def test_with_as_many_queries_in_every_cluster_p_is_students_of_their_means():
     values = np.random.default_rng(1).normal(0.1, 0.5, (12, 3))
     ours = cluster_mean(values.ravel(), np.repeat(np.arange(12), 3), ANY)
     assert ours.p_value() == pytest.approx(stats.ttest_1samp(values.mean(axis=1), 0.0).pvalue)
 
 
-def test_the_interval_of_a_share_is_wilsons_with_students_t() -> None:
+def test_the_interval_of_a_share_is_wilsons_with_students_t():
     ours = estimate([1.0] * 3 + [0.0] * 17, [f"g{i}" for i in range(20)])
     t = stats.t.ppf(0.975, 19)
     for bound in (ours.ci_low, ours.ci_high):  # n − 1, since the variance is estimated
@@ -77,20 +73,20 @@ def test_the_interval_of_a_share_is_wilsons_with_students_t() -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
-def test_the_interval_of_equal_values_is_binomial_over_species(value: float) -> None:
+def test_the_interval_of_equal_values_is_binomial_over_species(value):
     ours = estimate([value] * 20, [f"s{i // 2}" for i in range(20)])
     exact = stats.binomtest(int(10 * value), 10).proportion_ci(method="exact")
     assert (ours.ci_low, ours.ci_high) == pytest.approx((exact.low, exact.high))
 
 
 @pytest.mark.parametrize("clusters", [12, 48])
-def test_intervals_hold_the_truth_about_as_often_as_they_say(clusters: int) -> None:
+def test_intervals_hold_the_truth_about_as_often_as_they_say(clusters):
     share = held("moves of either sign, one in five", clusters, trials=400)
     # 95 % of 400 trials: 1.1 points of standard error, and a little is lost to sparse moves
     assert 0.92 <= share <= 0.995
 
 
-def test_one_species_gives_no_interval_and_values_off_their_scale_are_refused() -> None:
+def test_one_species_gives_no_interval_and_values_off_their_scale_are_refused():
     empty, single = estimate([math.nan], ["a"]), estimate([0.2, 0.4], ["a", "a"])
     assert (empty.n, empty.n_failed) == (0, 1)
     assert single.value == pytest.approx(0.3)
@@ -104,7 +100,7 @@ def difference(one: np.ndarray, other: np.ndarray, groups: list[str]) -> Cluster
     return cluster_difference(np.concatenate([one, other]), pd.Series(groups), first, SIGNED)
 
 
-def test_a_difference_of_other_questions_is_near_welchs_t() -> None:
+def test_a_difference_of_other_questions_is_near_welchs_t():
     draw = np.random.default_rng(0)
     one, other = draw.choice([-1.0, 0, 1], 70), draw.choice([-1.0, 0, 1], 120, p=[0.3, 0.3, 0.4])
     found = difference(one, other, [f"q{number}" for number in range(190)])
@@ -114,7 +110,7 @@ def test_a_difference_of_other_questions_is_near_welchs_t() -> None:
     assert found.p_value() == pytest.approx(welch.pvalue, abs=0.03)
 
 
-def test_conversations_in_both_count_for_what_they_share() -> None:
+def test_conversations_in_both_count_for_what_they_share():
     draw = np.random.default_rng(1)
     one = draw.choice([-1.0, 0, 1], 80)
     other = np.where(draw.random(80) < 0.8, one, draw.choice([-1.0, 0, 1], 80))
@@ -126,7 +122,7 @@ def test_conversations_in_both_count_for_what_they_share() -> None:
     assert np.diff(apart.interval()) > 1.5 * np.diff(same.interval())
 
 
-def test_slices_without_a_difference_in_themselves_have_an_interval_yet() -> None:
+def test_slices_without_a_difference_in_themselves_have_an_interval_yet():
     names = [f"q{number}" for number in range(20)]
     low, high = difference(np.ones(10), -np.ones(10), names).interval()
     assert 1 < low < high == 2
@@ -134,7 +130,7 @@ def test_slices_without_a_difference_in_themselves_have_an_interval_yet() -> Non
     assert low < 0 < high == 2
 
 
-def test_no_difference_anywhere_is_uncertain_in_both_directions() -> None:
+def test_no_difference_anywhere_is_uncertain_in_both_directions():
     same = judged_arms({("m", "a", 1): [0.5] * 10, ("m", "b", 1): [0.5] * 10})
     row = paired_differences(per_query(same), arm="setting", by=["k"], baseline="b").iloc[0]
     none_of_ten = 1 - 0.025 ** (1 / 10)  # no success in ten trials, 97.5 %
@@ -142,7 +138,7 @@ def test_no_difference_anywhere_is_uncertain_in_both_directions() -> None:
     assert (row["value"], row["ci_low"], row["p"]) == (0.0, -row["ci_high"], 1.0)
 
 
-def test_filters_select_published_rows_and_gains_are_differences_of_published_means() -> None:
+def test_filters_select_published_rows_and_gains_are_differences_of_published_means():
     arms = {"model": "GPT-4o", "setting": ["zero_shot", "gt_clue"]}
     means = published("visual_rag", 3, **arms)
     assert means["value"].tolist() == [53.74, 59.81]
@@ -188,7 +184,7 @@ def by_matrices(rows: pd.DataFrame, shares: dict[str, float]) -> tuple[float, fl
 
 @pytest.mark.parametrize("shares", [{"a": 1.0}, {"a": 0.5, "b": 0.3, "c": 0.2}])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_variance_is_that_of_the_matrices(seed: int, shares: dict[str, float]) -> None:
+def test_the_variance_is_that_of_the_matrices(seed, shares):
     random = np.random.default_rng(seed)
     sizes = dict(zip(shares, (9, 14, 5), strict=False))
     rows = table(**{part: list(random.random(size)) for part, size in sizes.items()})
@@ -199,7 +195,7 @@ def test_the_variance_is_that_of_the_matrices(seed: int, shares: dict[str, float
     assert found.freedom == pytest.approx(freedom)
 
 
-def test_what_no_question_shows_counts_by_the_thinnest_part() -> None:
+def test_what_no_question_shows_counts_by_the_thinnest_part():
     rows = table(a=[1.0] * 5, b=[1.0] * 50).assign(score_min=0.0, score_max=1.0)
     row = cluster_means(rows, ["arm"], weights=weights(a=0.5, b=0.5)).iloc[0]
     # 5 questions show half of the mix, as 10 would show all of it
@@ -208,14 +204,14 @@ def test_what_no_question_shows_counts_by_the_thinnest_part() -> None:
     assert as_sampled["ci_low"] == pytest.approx(estimate([1.0] * 55, range(55)).ci_low)
 
 
-def test_a_part_of_one_group_counts_by_its_distance_from_the_whole() -> None:
+def test_a_part_of_one_group_counts_by_its_distance_from_the_whole():
     rows = table(a=[0.0, 2.0], b=[4.0])
     found = table_mean(rows, ANY, weights(a=1, b=1))
     # mean 2.5; a: 0.25 · s² / 2 with s² = 2; b: (0.5 · (4 − 2.5))²
     assert found.variance == pytest.approx(0.25 + 0.75**2)
 
 
-def test_failed_questions_leave_their_share_to_the_rest_of_their_part() -> None:
+def test_failed_questions_leave_their_share_to_the_rest_of_their_part():
     rows = table(a=[0.0, 1.0, math.nan], b=[1.0, 1.0, math.nan]).assign(
         score_min=0.0, score_max=1.0
     )
@@ -228,12 +224,12 @@ def test_failed_questions_leave_their_share_to_the_rest_of_their_part() -> None:
     assert row[["value", "ci_low", "ci_high"]].isna().all()
 
 
-def test_a_part_without_a_share_is_refused() -> None:
+def test_a_part_without_a_share_is_refused():
     with pytest.raises(VragError, match="part 'b' has no share"):
         cluster_means(table(a=[1.0], b=[2.0]), ["arm"], weights=weights(a=1))
 
 
-def test_accuracy_and_differences_are_mixed_alike() -> None:
+def test_accuracy_and_differences_are_mixed_alike():
     scores = {"alone": [0, 0, 1, 1, 1, 0], "shown": [1, 0, 1, 1, 1, math.nan]}
     answers = judged_arms(scores, ["setting"], part=list("aaabbb"), k=0)
     mix = weights(a=3, b=1)
@@ -250,7 +246,7 @@ def test_accuracy_and_differences_are_mixed_alike() -> None:
     assert row["ci_low"] < 0 < row["ci_high"]
 
 
-def test_a_failed_answer_is_left_out_of_the_mean_and_counted() -> None:
+def test_a_failed_answer_is_left_out_of_the_mean_and_counted():
     judged = judged_arms({("m", "top_k", 1): [1.0, math.nan, 0.5]})
     (row,) = mean_scores(judged).query("metric == 'accuracy'").itertuples()
     assert (row.value, row.n, row.n_failed) == (0.75, 2, 1)

@@ -2,12 +2,9 @@
 the notebooks saved comes back as one table.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -37,18 +34,18 @@ from vrag_kit.workspace import Workspace
         (math.nan, math.nan, math.nan, "–"),
     ],
 )
-def test_a_cell_says_what_there_is(value: float, low: float, high: float, cell: str) -> None:
+def test_a_cell_says_what_there_is(value, low, high, cell):
     assert format_ci(value, low, high) == cell
 
 
 @given(st.floats(-100, 100).filter(lambda end: abs(end) >= 1e-9), st.integers(0, 3))
-def test_an_end_that_is_not_0_never_reads_as_0(end: float, decimals: int) -> None:
+def test_an_end_that_is_not_0_never_reads_as_0(end, decimals):
     told = format_ci_bound(end, decimals)
     assert np.sign(float(told)) == np.sign(end)
     assert abs(float(told) - end) <= 0.5 * 10.0**-decimals + 1e-12
 
 
-def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks() -> None:
+def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks():
     claims = pd.DataFrame({"model": ["ours", "ours", "printed"], "k": [1, 5, 1]}).assign(
         value=[38.02, -1.5, 4.5],
         ci_low=[22.4, -9.0, math.nan],
@@ -70,7 +67,7 @@ def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks() -> 
     assert "difference in points" in differences_table(claims[:0])
 
 
-def test_p_has_two_digits_or_as_many_as_distinguish_it_from_the_level() -> None:
+def test_p_has_two_digits_or_as_many_as_distinguish_it_from_the_level():
     words = [format_p(p) for p in (1.0, 0.125, 0.381, 0.0001, 0.00009, 0.0499, 0.0500001, 0.05)]
     assert words == ["1", "0.13", "0.38", "0.0001", "< 0.0001", "0.0499", "0.0500001", "0.05"]
 
@@ -94,18 +91,18 @@ ROW = {"value": 6.0, "ci_low": 0.2, "ci_high": 12.0, "p_holm": 0.01, "unit": "pe
         ({"value": math.nan, "ci_low": math.nan}, "top-k and zero-shot have no scores to compare"),
     ],
 )
-def test_a_finding_says_size_and_correction(numbers: dict[str, float], said: str) -> None:
+def test_a_finding_says_size_and_correction(numbers, said):
     assert finding({**ROW, **numbers}, "top-k", "zero-shot") == said
 
 
-def test_figures_of_synthetic_data_are_marked() -> None:
+def test_figures_of_synthetic_data_are_marked():
     shipped = "vrag_kit/synthetic/weights/field-guide-clip-64"
     models = ["Qwen/Qwen2.5-VL-7B-Instruct", {"model": "field-guide-vlm-many"}]
     for about in ("field-guide-small", models, shipped):
         assert synthetic_mark(about) == "synthetic data"
 
 
-def test_what_save_figure_writes_is_what_load_results_reads(tmp_path: Path) -> None:
+def test_what_save_figure_writes_is_what_load_results_reads(tmp_path):
     answers = pd.DataFrame({"source": "Guide", "model": ["a", "b"], "setting": "one_in_k"})
     answers = answers.assign(k=[3, 5], metric="accuracy", value=[12.5, 100 / 3])
     answers = answers.assign(ci_low=[10.0, np.nan], ci_high=[15.0, np.inf], n=[81, 80])
@@ -124,7 +121,7 @@ def test_what_save_figure_writes_is_what_load_results_reads(tmp_path: Path) -> N
         )  # six digits are written
 
 
-def test_results_of_two_judges_and_two_retrievers_are_told_apart(tmp_path: Path) -> None:
+def test_results_of_two_judges_and_two_retrievers_are_told_apart(tmp_path):
     """Who found counts where something was found, and is no matter of what is printed."""
     settings_ = ["zero_shot", "top_k", "top_k"]
     sources = ["Guide", "Guide", "Visual-RAG, reported"]
@@ -145,7 +142,7 @@ def test_results_of_two_judges_and_two_retrievers_are_told_apart(tmp_path: Path)
     assert set(printed["judge"]) == set(printed["retriever"]) == {""}
 
 
-def test_what_the_demo_left_says_what_each_value_is_and_from_what_it_differs() -> None:
+def test_what_the_demo_left_says_what_each_value_is_and_from_what_it_differs():
     left = sorted((ROOT / "figures").rglob("[0-9][0-9]_*.csv"))
     left = [file for file in left if not re.search("claims|statements", file.stem)]
     named = [file for file in left if ".table" not in file.suffixes]
@@ -161,7 +158,7 @@ def test_what_the_demo_left_says_what_each_value_is_and_from_what_it_differs() -
             assert bool(row.get("baseline")) == bool(tested), file
 
 
-def test_names_such_as_NA_stay_names_and_empty_numbers_are_missing(tmp_path: Path) -> None:
+def test_names_such_as_NA_stay_names_and_empty_numbers_are_missing(tmp_path):
     first = 'model,value,note\nNone,1,x\nNA,,\nnan,3,7\n"",4,\n7,5,8\n'
     (tmp_path / "01_a.csv").write_text(first, encoding="utf-8")
     (tmp_path / "02_b.csv").write_text("value,n\n6,2\n", encoding="utf-8")
@@ -172,7 +169,7 @@ def test_names_such_as_NA_stay_names_and_empty_numbers_are_missing(tmp_path: Pat
     assert list(results["value"].isna()) == [False, True, False, False, False, False]
 
 
-def test_a_folder_without_results_says_what_to_run(tmp_path: Path) -> None:
+def test_a_folder_without_results_says_what_to_run(tmp_path):
     with pytest.raises(VragError, match=r"`vrag run params/visual_rag/demo\.yaml`"):
         load_results(tmp_path / "figures")
     (tmp_path / "notes.csv").write_text("k\n1\n", encoding="utf-8")
@@ -181,7 +178,7 @@ def test_a_folder_without_results_says_what_to_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_papers_numbers_and_ones_own_have_rows_of_their_own_in_a_settings_table() -> None:
+def test_the_papers_numbers_and_ones_own_have_rows_of_their_own_in_a_settings_table():
     """As the demo left 04 and 03, whose files hold both, and the latter strata too."""
     results = load_results(ROOT / "figures/visual_rag")
     table = settings_table(results.query("experiment == '04_top_k_vs_one_in_k'"))
@@ -200,7 +197,7 @@ def test_the_papers_numbers_and_ones_own_have_rows_of_their_own_in_a_settings_ta
         settings_table(of_both)  # never is one of two hidden
 
 
-def test_numbers_of_two_judges_in_one_place_are_told_apart_by_the_judges() -> None:
+def test_numbers_of_two_judges_in_one_place_are_told_apart_by_the_judges():
     """And not by a retriever that stands in some rows alone."""
     row = {"model": "m", "setting": "top_k", "k": 3, "retriever": "clip", "unit": "percent", "n": 4}
     row |= {"metric": "accuracy", "ci_low": 0.0, "ci_high": 100.0}

@@ -3,8 +3,6 @@ and of every sign tried out, one p_holm for a claim whatever else was asked besi
 minimum detectable difference. Of several models, all pairs at once.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import product
 
@@ -50,7 +48,7 @@ def noisy(seed: int, n: int = 60) -> pd.DataFrame:
     return pd.DataFrame({**asked, "query_id": names, "group": names, **given, "score": score})
 
 
-def test_opposite_effects_stand_apart_before_they_are_pooled_to_nothing() -> None:
+def test_opposite_effects_stand_apart_before_they_are_pooled_to_nothing():
     """Of each 20 questions those in the training data all lose, and the others all gain."""
     trained = np.arange(40) < 20
     strata = np.where(trained, "in training data", "not in training data")
@@ -72,7 +70,7 @@ def test_opposite_effects_stand_apart_before_they_are_pooled_to_nothing() -> Non
     }
 
 
-def test_a_difference_of_most_questions_is_found_and_holm_counts_every_row_shown() -> None:
+def test_a_difference_of_most_questions_is_found_and_holm_counts_every_row_shown():
     a, b = noisy(0), noisy(1)
     ten = [f"q{number}" for number in range(10)]
     b["score"] = np.where(b["query_id"].isin(ten), 1.0, a["score"])
@@ -89,7 +87,7 @@ def test_a_difference_of_most_questions_is_found_and_holm_counts_every_row_shown
     assert shown["mde"].isna().all()  # ten changed questions are no surprise among thirty rows
 
 
-def test_sides_that_differ_otherwise_than_chosen_are_refused_with_what_to_type() -> None:
+def test_sides_that_differ_otherwise_than_chosen_are_refused_with_what_to_type():
     a, b = noisy(0).assign(setting="zero_shot", k=0), noisy(1).assign(setting="gold", k=3)
     chosen = {"choose_a": {"setting": "zero_shot"}, "choose_b": {"setting": "gold"}}
     for sides, choice, words in (
@@ -104,7 +102,7 @@ def test_sides_that_differ_otherwise_than_chosen_are_refused_with_what_to_type()
     assert set(pairs["a"] + " / " + pairs["b"]) == {"zero-shot (no image), k = 0 / gold, k = 3"}
 
 
-def test_scores_of_different_judges_are_no_difference_of_answers() -> None:
+def test_scores_of_different_judges_are_no_difference_of_answers():
     """Judges of one name are different if their rubric is."""
     a = noisy(0).assign(judge="rule", judge_id="1f0c")
     for judge, judge_id, named in (
@@ -121,7 +119,7 @@ def test_scores_of_different_judges_are_no_difference_of_answers() -> None:
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 20))
-def test_of_0_and_1_it_is_mcnemars_exact_test(gained: int, lost: int, same: int) -> None:
+def test_of_0_and_1_it_is_mcnemars_exact_test(gained, lost, same):
     values = np.repeat([1.0, -1.0, 0.0], [gained, lost, same + 1])
     expected = mcnemar([[same, lost], [gained, 1]], exact=True).pvalue
     assert sign_flip_test(values, ALONE[: len(values)]) == pytest.approx(expected, rel=1e-9)
@@ -131,7 +129,7 @@ def test_of_0_and_1_it_is_mcnemars_exact_test(gained: int, lost: int, same: int)
     st.lists(st.sampled_from([0.0, 0.25, -0.25, 0.5, 1 / 3, -1.0]), min_size=1, max_size=9),
     st.lists(st.integers(0, 5), min_size=9, max_size=9),
 )
-def test_it_is_the_share_of_all_sign_flips(values: list[float], groups: list[int]) -> None:
+def test_it_is_the_share_of_all_sign_flips(values, groups):
     member = np.array(groups[: len(values)])
     sums = [
         sum(v for v, g in zip(values, member, strict=True) if g == name) for name in set(member)
@@ -141,7 +139,7 @@ def test_it_is_the_share_of_all_sign_flips(values: list[float], groups: list[int
     assert sign_flip_test(np.array(values), member) == pytest.approx(reached)
 
 
-def test_the_minimum_detectable_difference_is_that_of_a_paired_t_test_over_groups() -> None:
+def test_the_minimum_detectable_difference_is_that_of_a_paired_t_test_over_groups():
     values = np.random.default_rng(2).choice([-1.0, -0.5, 0.0, 0.5, 1.0], 90)
     found = minimum_detectable_difference(values, ALONE[:90], SHARES)
     effect = tt_solve_power(nobs=90, alpha=0.05, power=0.8)
@@ -155,7 +153,7 @@ def test_the_minimum_detectable_difference_is_that_of_a_paired_t_test_over_group
 
 @pytest.mark.parametrize("groups", [2, 4, 5, 6, 8, 9])
 @pytest.mark.parametrize("level", [0.05, 0.05 / 10])
-def test_of_few_changed_groups_none_is_detectable(groups: int, level: float) -> None:
+def test_of_few_changed_groups_none_is_detectable(groups, level):
     member = np.arange(200) % 20
     changed = (member < groups).astype(float)
     reachable = sign_flip_test(changed, member) <= level
@@ -182,7 +180,7 @@ def judged(ks: tuple[int, ...] = (), models: tuple[str, ...] = ("a", "b")) -> pd
     return judged_arms(arms, group=[f"s{number % 45}" for number in range(QUESTIONS)])
 
 
-def test_the_k_and_models_of_one_curve_are_corrected_together_and_a_stratum_apart() -> None:
+def test_the_k_and_models_of_one_curve_are_corrected_together_and_a_stratum_apart():
     table = expand_strata(judged((3, 5, 7)), {"a": ["s1", "s2", "s3"], "b": ["s1", "s2", "s3"]})
     values = broadcast_baseline(
         per_query(table, by=["model", "stratum", "setting", "k"]),
@@ -211,7 +209,7 @@ def failed(table: pd.DataFrame, model: str, setting: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("setting", ["gt_clue", "zero_shot"])
-def test_an_arm_whose_calls_all_failed_is_a_row_without_a_number(setting: str) -> None:
+def test_an_arm_whose_calls_all_failed_is_a_row_without_a_number(setting):
     values = per_query(failed(judged(), "b", setting), by=["model", "setting"])
     found = paired_differences(values, arm="setting", by=["model"], baseline="zero_shot")
     row = found.set_index(["setting", "model"]).loc[("gt_clue", "b")]
@@ -221,7 +219,7 @@ def test_an_arm_whose_calls_all_failed_is_a_row_without_a_number(setting: str) -
     assert other["p_holm"] == other["p"]  # what was not tested does not count
 
 
-def test_n_and_n_failed_are_the_questions_that_both_were_asked() -> None:
+def test_n_and_n_failed_are_the_questions_that_both_were_asked():
     table = judged(models=("a",))
     of_arm = table["setting"] == "gt_clue"
     lost = table.assign(score=table["score"].mask(of_arm & table["query_id"].isin(["q1", "q2"])))
@@ -231,7 +229,7 @@ def test_n_and_n_failed_are_the_questions_that_both_were_asked() -> None:
     assert row[["n", "n_failed"]].tolist() == [QUESTIONS - 3, 2]
 
 
-def test_a_baseline_that_was_never_asked_is_refused_with_those_that_were() -> None:
+def test_a_baseline_that_was_never_asked_is_refused_with_those_that_were():
     values = per_query(judged(), by=["model", "setting"])
     with pytest.raises(VragError, match=r"'text_rag' was not asked.*zero_shot, gt_clue, non_clue"):
         paired_differences(values, arm="setting", by=["model"], baseline="text_rag")

@@ -2,8 +2,6 @@
 which the notebooks run on it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -41,12 +39,12 @@ Decided = Callable[..., Decision]
 
 
 @pytest.fixture
-def votes(tmp_path: Path, tree: Path) -> Votes:
+def votes(tmp_path, tree):
     return Votes(tmp_path, *read_species_folders(tree))
 
 
 @pytest.fixture
-def decided(votes: Votes) -> Decided:
+def decided(votes):
     """What becomes of the question q by these annotators' votes, and perhaps a ruling."""
 
     def by(*names: str, ruling: bool = False, **how: float) -> Decision:
@@ -61,7 +59,7 @@ def letters(doc_ids: Sequence[str]) -> str:
     return "".join(Path(doc_id).stem for doc_id in doc_ids)
 
 
-def test_each_question_has_one_fate_and_the_first_reason_counts(votes: Votes) -> None:
+def test_each_question_has_one_fate_and_the_first_reason_counts(votes):
     votes("anna", "kept", "a", "black")
     votes("anna", "too_common", "ab", "black")
     votes("anna", "no_clue")
@@ -82,7 +80,7 @@ def test_each_question_has_one_fate_and_the_first_reason_counts(votes: Votes) ->
     assert question_funnel(5, 2, decisions)["n"].tolist() == [5, 2, 7, 6, 5, 3, 1]
 
 
-def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(votes: Votes) -> None:
+def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(votes):
     ticks = {"anna": ["ab", "c", "", "a"], "ben": ["b", "cd", "", "d"]}
     for name, ticked in ticks.items():
         for number, clues in enumerate(ticked):
@@ -99,7 +97,7 @@ def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(votes:
     assert annotator_agreement(votes.read("anna")).empty
 
 
-def test_disputed_images_come_first_with_who_says_what_and_all_answers(votes: Votes) -> None:
+def test_disputed_images_come_first_with_who_says_what_and_all_answers(votes):
     votes("anna", "images", "ac", "black")
     votes("ben", "images", "cd", "Black | grey")
     votes("anna", "answers", "b", "black")
@@ -113,7 +111,7 @@ def test_disputed_images_come_first_with_who_says_what_and_all_answers(votes: Vo
     assert [each.answer for each in found.values()] == ["black | grey", "black | brown"]
 
 
-def test_a_disputed_question_waits_for_the_adjudicator(votes: Votes, decided: Decided) -> None:
+def test_a_disputed_question_waits_for_the_adjudicator(votes, decided):
     votes("anna", "q", "ac", "black")
     votes("ben", "q", "c", "grey")
     waiting = decided("anna", "ben")
@@ -131,7 +129,7 @@ def test_a_disputed_question_waits_for_the_adjudicator(votes: Votes, decided: De
         assert decision.reason == "annotators differ on 1 images that are not ruled on"
 
 
-def test_without_a_dispute_all_answers_are_accepted(votes: Votes, decided: Decided) -> None:
+def test_without_a_dispute_all_answers_are_accepted(votes, decided):
     votes("anna", "q", "a", "black | grey")
     votes("ben", "q", "a", "Grey|black", shown="abc")
     decision = decided("anna", "ben", limit=0.5)
@@ -141,7 +139,7 @@ def test_without_a_dispute_all_answers_are_accepted(votes: Votes, decided: Decid
     assert decision.clue_rate == pytest.approx(1 / 3)
 
 
-def test_votes_on_what_is_gone_are_left_out(votes: Votes, tmp_path: Path, tree: Path) -> None:
+def test_votes_on_what_is_gone_are_left_out(votes, tmp_path, tree):
     votes("anna", "q", "ab", "black", shown="abc")
     votes("anna", "reworded", "a", "black")
     next(tree.rglob("b.jpg")).unlink()
@@ -151,7 +149,7 @@ def test_votes_on_what_is_gone_are_left_out(votes: Votes, tmp_path: Path, tree: 
     assert list(found.votes["q"].images.values()) == [1, 0]
 
 
-def test_files_of_other_questions_are_refused(votes: Votes, tmp_path: Path, tree: Path) -> None:
+def test_files_of_other_questions_are_refused(votes, tmp_path, tree):
     votes("me", "other", "a", "black")
     log, second = tmp_path / "me.jsonl", tmp_path / "second" / "me.jsonl"
     second.parent.mkdir()
@@ -165,7 +163,7 @@ def test_files_of_other_questions_are_refused(votes: Votes, tmp_path: Path, tree
     refused(new, "ben.jsonl: ")
 
 
-def test_the_filter_is_measured_on_images_that_people_labelled(votes: Votes) -> None:
+def test_the_filter_is_measured_on_images_that_people_labelled(votes):
     votes("anna", "q", "ab", "black")
     decisions = decide_questions(asked("q"), votes.read("anna"))
     doc_ids = [*votes.folder.images, "elsewhere/x.jpg"]
@@ -183,7 +181,7 @@ def decisions(tmp_path: Path, tree: Path, clues: str = "a", limit: float = 0.25)
     return decide_questions(asked("q"), votes.read("anna"), limit=limit)
 
 
-def test_the_ticks_that_the_readme_shows_make_a_benchmark(tmp_path: Path) -> None:
+def test_the_ticks_that_the_readme_shows_make_a_benchmark(tmp_path):
     things = tmp_path / "things"
     (things / "mug").mkdir(parents=True)
     for number in range(1, 5):
@@ -205,9 +203,7 @@ def test_the_ticks_that_the_readme_shows_make_a_benchmark(tmp_path: Path) -> Non
     assert len(benchmark.candidates(query.query_id) or ()) == 4
 
 
-def test_a_notebook_has_data_or_a_reason(
-    tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_has_data_or_a_reason(tmp_path, tree, monkeypatch):
     kept, title = decisions(tmp_path, tree), "Geese: wild & <tame>"
     annotations = write_benchmark(tmp_path / "geese", kept, tree, title)
     parameters = annotations.with_name("geese.yaml")
@@ -225,7 +221,7 @@ def test_a_notebook_has_data_or_a_reason(
     assert others["07_easy_negatives"] == "there is one species alone"
 
 
-def test_nothing_is_written_over_another_benchmark(tmp_path: Path, tree: Path) -> None:
+def test_nothing_is_written_over_another_benchmark(tmp_path, tree):
     kept = decisions(tmp_path, tree)
     before = write_benchmark(tmp_path / "mine", kept, tree, "Geese").read_bytes()
     votes = Votes(tmp_path, *read_species_folders(tree))
@@ -238,7 +234,7 @@ def test_nothing_is_written_over_another_benchmark(tmp_path: Path, tree: Path) -
     assert (tmp_path / "mine" / "annotations.jsonl").read_bytes() == before
 
 
-def test_named_models_stay_when_the_file_is_written_again(tmp_path: Path, tree: Path) -> None:
+def test_named_models_stay_when_the_file_is_written_again(tmp_path, tree):
     write = partial(write_benchmark, tmp_path / "mine", decisions(tmp_path, tree), tree, "Geese")
     parameters = write().with_name("mine.yaml")
     values = yaml.safe_load(parameters.read_text(encoding="utf-8"))

@@ -2,8 +2,6 @@
 language model, and a person edits their file; the coarse filter asks about every image.
 """
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path
@@ -50,7 +48,7 @@ def folder(
     return SpeciesFolder(Path(), name, scientific, common, ranks, (f"{name}/a.jpg",))
 
 
-def test_the_template_asks_about_each_part_of_the_most_specific_rank(tmp_path: Path) -> None:
+def test_the_template_asks_about_each_part_of_the_most_specific_rank(tmp_path):
     lineage = "Animalia Arthropoda Insecta Lepidoptera Noctuidae"
     first, _ = write_template_questions(folder("Noctua pronuba", "Large Underwing", lineage))
     assert first == ParsedQuestion(
@@ -85,7 +83,7 @@ def at(server: StrangeServer) -> dict[str, object]:
     return {"model": f"writer@{server.url}", **options}
 
 
-def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path: Path) -> None:
+def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path):
     sections = (("", f"{BROME} is a grass."), ("Description", "Its anthers are yellow."))
     pages = {BROME: Page(BROME, "scientific name", Article(BROME, (*sections, ("Uses", "Hay."))))}
     first = said((COLOR, "color of anthers"), ("What color are the", ""), (COLOR, "anthers"))
@@ -111,7 +109,7 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path: Path) -
 # The file that a person edits
 
 
-def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(tmp_path: Path) -> None:
+def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(tmp_path):
     path, asked = tmp_path / "new" / "questions.csv", [COLOR, "What shape is the seed?"]
     rows = {"species": BROME, "question": asked, "feature": ["color", "shape"], "writer": "Ada"}
     made = pd.DataFrame({**dict.fromkeys(CANDIDATE_COLUMNS, ""), **rows})
@@ -126,7 +124,7 @@ def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(tmp_
     assert path.read_text(encoding="utf-8") == edited
 
 
-def test_a_file_that_does_not_exist_or_holds_no_question_to_use_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_does_not_exist_or_holds_no_question_to_use_is_refused(tmp_path):
     path, knife = tmp_path / "q.csv", folder("pocket_knife", common="")
     missing = partial(read_questions, tmp_path / "none.csv", [knife])
     refused(missing, "none.csv: ", "No such file", "`load_or_write_questions`")
@@ -135,7 +133,7 @@ def test_a_file_that_does_not_exist_or_holds_no_question_to_use_is_refused(tmp_p
         refused(partial(load_or_write_questions, path, make, [knife]), "q.csv: none of its 1")
 
 
-def test_json_is_read_strictly() -> None:
+def test_json_is_read_strictly():
     fenced = '<think>{</think>\n```json\n{"questions": [{"question": " What\\nis it?"}, 3]}\n```'
     assert read_questions_json(fenced) == [
         ParsedQuestion("What is it?", dropped="no feature"),
@@ -145,7 +143,7 @@ def test_json_is_read_strictly() -> None:
         assert read_questions_json(words) == []
 
 
-def test_a_failed_call_is_a_row_with_its_reason(tmp_path: Path) -> None:
+def test_a_failed_call_is_a_row_with_its_reason(tmp_path):
     plans = {"Silent a": ["status 500 down"], "Chatty b": ["say Unknown."], "Cut e": ["truncated"]}
     with StrangeServer({f"name: {name}": plan for name, plan in plans.items()}) as server:
         table = write_questions(
@@ -161,12 +159,12 @@ WEIGHTS = "vrag_kit/synthetic/weights/field-guide-vlm-few"
 
 
 @pytest.fixture
-def goose(tree: Path) -> SpeciesFolder:
+def goose(tree):
     (folder,) = read_species_folders(tree, {"Branta leucopsis": "Barnacle Goose"})
     return folder
 
 
-def test_every_image_is_asked_about_once(goose: SpeciesFolder, tmp_path: Path) -> None:
+def test_every_image_is_asked_about_once(goose, tmp_path):
     no = "say I see them.\nAnswer: **No**, they are hidden"
     table = questions(goose, "feet", "eggs").assign(dropped=["", "asks for eggs"])
     words = {"Feature: feet": ["say Answer: yes", no, "say perhaps", "status 500 down"]}
@@ -200,7 +198,7 @@ def test_every_image_is_asked_about_once(goose: SpeciesFolder, tmp_path: Path) -
         ([np.nan, np.nan], "no image could be judged: timeout"),
     ],
 )
-def test_what_a_quarter_of_the_images_show_is_dropped(visible: list[float], dropped: str) -> None:
+def test_what_a_quarter_of_the_images_show_is_dropped(visible, dropped):
     status = ["timeout" if np.isnan(value) else "ok" for value in visible]
     rows = {"doc_id": [f"d{n}" for n in range(len(visible))], "visible": np.array(visible, float)}
     presence = pd.DataFrame({**rows, "status": status}).assign(question_id="q0", detail="")
@@ -211,7 +209,7 @@ def test_what_a_quarter_of_the_images_show_is_dropped(visible: list[float], drop
     assert table["n_judged"][1] + table["n_unjudged"][1] == len(visible)
 
 
-def test_an_unknown_prompt_or_folder_is_refused(goose: SpeciesFolder, tmp_path: Path) -> None:
+def test_an_unknown_prompt_or_folder_is_refused(goose, tmp_path):
     asked = questions(goose, "feet")
     detect = partial(detect_feature, WEIGHTS, asked, [goose], tmp_path)
     refused(partial(detect, prompt="yes"), "'yes'", "'yes_no', 'question'")
@@ -223,7 +221,7 @@ def page(*sections: tuple[str, str]) -> Page:
     return Page("Genus species", "scientific name", Article("Genus species", sections))
 
 
-def test_the_share_is_that_of_the_opening_and_the_description_in_the_whole_page() -> None:
+def test_the_share_is_that_of_the_opening_and_the_description_in_the_whole_page():
     lines = ["A grass.", "== Appearance ==\nIt has loose panicles.", "=== Spikelets ===\nAll flat."]
     lines += ["== Uses ==\nIt is sown.", "== References ==\nA flora."]
     grass = parse_article("Bromus", "\n\n".join(lines))
@@ -237,7 +235,7 @@ def test_the_share_is_that_of_the_opening_and_the_description_in_the_whole_page(
 @pytest.mark.parametrize(
     ("share", "chosen"), [(0.49, True), (0.5, True), (0.51, False), (1.0, False)]
 )
-def test_a_species_is_chosen_up_to_the_limit_with_its_reason(share: float, chosen: bool) -> None:
+def test_a_species_is_chosen_up_to_the_limit_with_its_reason(share, chosen):
     shown = round(1000 * share)
     # the heading and two breaks are three characters
     more = (("R", "x" * (1000 - shown - 3)),) if share < 1 else ()
@@ -248,7 +246,7 @@ def test_a_species_is_chosen_up_to_the_limit_with_its_reason(share: float, chose
     assert row.reason == f"summary and description are {share:.1%} of the article, {compared} 50%"
 
 
-def test_a_species_without_an_article_is_not_chosen_unless_there_are_no_articles() -> None:
+def test_a_species_without_an_article_is_not_chosen_unless_there_are_no_articles():
     both = [folder("Genus species"), folder("Genus other")]
     table = select_species(both, {"Genus species": page(("", "short"), ("Uses", "long " * 20))})
     assert table["chosen"].tolist() == [True, False]

@@ -2,19 +2,14 @@
 sheets for a table of answers, on a world of two colours, and the means over them.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import factories
 import pandas as pd
 import pytest
 from claim_sheets import Colors, Painter, block, letters, plain, row
-from own_project import Write
 from PIL import Image
 from strange_server import StrangeServer, images_in, text_in
 
@@ -60,7 +55,7 @@ PLANS = {
 
 
 @pytest.fixture
-def server() -> Iterator[StrangeServer]:
+def server():
     with StrangeServer(PLANS) as running:
         yield running
 
@@ -79,7 +74,7 @@ def labels(checker: ClaimChecker, claims: tuple[str, ...], item: Document) -> li
     return list(found)
 
 
-def test_a_checker_is_asked_about_five_claims_once(server: StrangeServer, tmp_path: Path) -> None:
+def test_a_checker_is_asked_about_five_claims_once(server, tmp_path):
     for _ in range(2):
         checker = load_checker(at(server), Workspace(answers_dir=tmp_path))
         assert labels(checker, SIX, MOTH) == [E, N, N, N, C, C]
@@ -91,7 +86,7 @@ def test_a_checker_is_asked_about_five_claims_once(server: StrangeServer, tmp_pa
     assert asked(server)[0]["temperature"] == 0
 
 
-def test_images_are_judged_with_their_captions(server: StrangeServer, tmp_path: Path) -> None:
+def test_images_are_judged_with_their_captions(server, tmp_path):
     Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
     item = Document(doc_id="a", image=ImageFile(tmp_path / "a.png"), text="A moth.")
     checker = load_checker(at(server), Workspace(answers_dir=tmp_path))
@@ -102,9 +97,7 @@ def test_images_are_judged_with_their_captions(server: StrangeServer, tmp_path: 
     assert "A moth." in text_in(request)
 
 
-def test_unparsed_labels_are_never_neutral(
-    server: StrangeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unparsed_labels_are_never_neutral(server, tmp_path, capsys):
     checker = load_checker(at(server), Workspace(answers_dir=tmp_path))
     assert labels(checker, ("four", "4"), MOTH) == [None, None]
     assert labels(checker, ("five", "5"), MOTH) == [N, E]
@@ -113,7 +106,7 @@ def test_unparsed_labels_are_never_neutral(
     assert "1 could not be read and were asked for once more, 1 of them remain" in out
 
 
-def test_an_extractor_gives_each_fact_once(server: StrangeServer, tmp_path: Path) -> None:
+def test_an_extractor_gives_each_fact_once(server, tmp_path):
     owls = AnswerText(query_id="q", question="What eats it?", words="Owls,\nand bats.")
     nobody = AnswerText(query_id="r", question="Who knows?", words="I cannot tell.")
     for _ in range(2):
@@ -125,13 +118,13 @@ def test_an_extractor_gives_each_fact_once(server: StrangeServer, tmp_path: Path
 
 
 @pytest.mark.parametrize("answerer", ["eyes", "eyes@openai", {"model": "eyes", "name": "other"}])
-def test_no_model_checks_itself(server: StrangeServer, tmp_path: Path, answerer: object) -> None:
+def test_no_model_checks_itself(server, tmp_path, answerer):
     with pytest.raises(VragError, match=r"checker 'eyes@http.* it is an answerer too"):
         load_checker(at(server), Workspace(answers_dir=tmp_path), answerers=["another", answerer])
     forbid_self_check("eyes-72b", ["eyes"])
 
 
-def test_a_custom_extractor_of_no_claims_is_stopped(mine: Write, tmp_path: Path) -> None:
+def test_a_custom_extractor_of_no_claims_is_stopped(mine, tmp_path):
     mine("""
 asked = []
 class Chatty:
@@ -165,7 +158,7 @@ labels_of_two = partial(parse_entailment_labels, n=2)
         (parse_claims, "NONE\nA moth.", "beside"),
     ],
 )
-def test_other_forms_are_unparsed(parse: Callable[[str], object], raw: str, reason: str) -> None:
+def test_other_forms_are_unparsed(parse, raw, reason):
     with pytest.raises(UnparsedError, match=reason):
         parse(raw)
 
@@ -174,7 +167,7 @@ GROUPS = {"a": "one", "b": "two", "c": "two"}
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Benchmark:
+def world(tmp_path):
     picture = ImageFile(tmp_path / "never_opened.png")
     documents = [
         Document(doc_id="p_red", image=picture, text="a blue caption"),
@@ -200,7 +193,7 @@ def checked(world: Benchmark, table: pd.DataFrame, painter: Painter) -> pd.DataF
     return check_answers(world, table, extractor, checker)
 
 
-def test_an_answer_becomes_a_sheet_of_verdicts(world: Benchmark) -> None:
+def test_an_answer_becomes_a_sheet_of_verdicts(world):
     shown = ("p_red", "p_blue", "t_blue", "t_none")
     found = checked(world, answers(("a", "red and blue", shown)), Painter())
     kinds = ("image", "image", "text", "text")
@@ -215,9 +208,7 @@ def test_an_answer_becomes_a_sheet_of_verdicts(world: Benchmark) -> None:
     assert list(found[["n_claims", "n_unparsed", "no_sheet"]].iloc[0]) == [2, 0, ""]
 
 
-def test_an_empty_answer_has_no_claims(
-    world: Benchmark, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_empty_answer_has_no_claims(world, capsys):
     shown = ("t_blue",)
     silent = [answers(("a", "", shown), status=status) for status in ("empty", "truncated")]
     table = pd.concat([*silent, answers(("a", "", shown), status="timeout")], ignore_index=True)
@@ -232,7 +223,7 @@ def test_an_empty_answer_has_no_claims(
     assert '1 answers have no sheet, such as "timeout: too slow"' in out
 
 
-def test_what_cannot_be_checked_is_named(world: Benchmark) -> None:
+def test_what_cannot_be_checked_is_named(world):
     for answer, words in (
         (("a", "red", ("p_gone",)), "'a'.*'p_gone'"),
         (("a", "red", ("nothing",)), "'a'.*'nothing'"),
@@ -244,7 +235,7 @@ def test_what_cannot_be_checked_is_named(world: Benchmark) -> None:
         claim_means(answers(("a", "red", ())))
 
 
-def test_the_model_that_answered_does_not_look_at_the_pictures_again(world: Benchmark) -> None:
+def test_the_model_that_answered_does_not_look_at_the_pictures_again(world):
     table = answers(("c", "red", ("p_red",))).assign(model="painter")
     with pytest.raises(VragError, match="'painter' answered too"):
         check_answers(world, table, RuleExtractor(Colors()), Painter())
@@ -252,7 +243,7 @@ def test_the_model_that_answered_does_not_look_at_the_pictures_again(world: Benc
     check_answers(world, texts, RuleExtractor(Colors()), Painter())
 
 
-def test_means_are_over_queries_and_everything_left_out_is_counted(world: Benchmark) -> None:
+def test_means_are_over_queries_and_everything_left_out_is_counted(world):
     said = (("a", "red"), ("a", "blue"), ("b", "red"), ("c", "nothing"))
     table = answers(*((*each, ("t_blue",)) for each in said)).assign(draw=[0, 1, 0, 0])
     failed = answers(("c", "", ("t_blue",)), status="error").assign(draw=1)
@@ -272,7 +263,7 @@ def test_means_are_over_queries_and_everything_left_out_is_counted(world: Benchm
     assert faithfulness.to_numpy().ravel() == pytest.approx([1 / 6, 3])
 
 
-def test_an_unparsed_accepted_answer_leaves_a_claim_unknown(world: Benchmark) -> None:
+def test_an_unparsed_accepted_answer_leaves_a_claim_unknown(world):
     class Strict(Colors):
         def relation(self, claim: str, text: str) -> EntailmentLabel | None:
             return None if "odd" in text else super().relation(claim, text)

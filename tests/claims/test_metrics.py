@@ -2,8 +2,6 @@
 RAGChecker's JSON, completed by models, measured, and otherwise unchanged.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -53,7 +51,7 @@ def shares(of: ClaimVerdicts) -> dict[tuple[str, str], float]:
     return {key: found.value for key, found in evidence_metrics(of).items()}
 
 
-def test_w1_in_both_families() -> None:
+def test_w1_in_both_families():
     """Worked by hand, as are those of RAGChecker below."""
     by_hand = {
         ("neutral_share", "all"): 1 / 3,
@@ -90,7 +88,7 @@ def test_w1_in_both_families() -> None:
 
 
 @given(sheets())
-def test_random_sheets_agree_with_the_definitions_taken_literally(of: ClaimVerdicts) -> None:
+def test_random_sheets_agree_with_the_definitions_taken_literally(of):
     for empty, nothing in (("nan", NAN), ("zero", 0.0)):
         found = ragchecker_metrics(of, empty=empty)
         assert found == pytest.approx(slow_ragchecker(of, nothing), nan_ok=True)
@@ -99,7 +97,7 @@ def test_random_sheets_agree_with_the_definitions_taken_literally(of: ClaimVerdi
     assert shares(of) == pytest.approx(expected, nan_ok=True)
 
 
-def test_ragcheckers_metrics_are_there_for_each_modality() -> None:
+def test_ragcheckers_metrics_are_there_for_each_modality():
     table = pd.DataFrame({"model": "small", "query_id": list("abc"), "group": list("abc")})
     means = claim_means_by_modality(table.assign(sheet=[W1, W2, None]), by=["model"])
     found = means.set_index(["family", "metric", "modality"])["value"]
@@ -150,7 +148,7 @@ CASES = {"w1": W1, "w2": W2, "w3": W3, "w4": W4, "w5": W5}
 
 
 @pytest.fixture
-def document() -> dict[str, Any]:
+def document():
     results = [result(of, query_id) for query_id, of in CASES.items()]
     return {"results": results, "overall_metrics": {}, "told by": "me"}
 
@@ -159,7 +157,7 @@ def vrag(*words: object) -> Any:
     return CliRunner().invoke(app, ["claims", *map(str, words)], catch_exceptions=False)
 
 
-def test_json_has_every_answer_and_both_families(document: dict[str, Any], tmp_path: Path) -> None:
+def test_json_has_every_answer_and_both_families(document, tmp_path):
     told = json.loads(vrag(write(tmp_path, document), "--json").stdout)
     assert list(told) == ["answers", "ragchecker", "rows"]
     assert told["answers"] == 5
@@ -179,7 +177,7 @@ def test_json_has_every_answer_and_both_families(document: dict[str, Any], tmp_p
     assert [len(group) for group in groups.values()] == [3, 2, 6]
 
 
-def test_the_readmes_checked_result_can_be_measured(tmp_path: Path) -> None:
+def test_the_readmes_checked_result_can_be_measured(tmp_path):
     (shown,) = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
     told = vrag(write(tmp_path, json.loads(shown)), "--json")
     assert told.exit_code == 0, told.output
@@ -205,7 +203,7 @@ def raw(**more: object) -> dict[str, Any]:
     }
 
 
-def test_a_file_of_input_gets_claims_labels_and_metrics(tmp_path: Path) -> None:
+def test_a_file_of_input_gets_claims_labels_and_metrics(tmp_path):
     result = raw()
     file = write(tmp_path, {"results": [result], "told by": "me"})
     found = complete_ragchecker_json(file, RuleExtractor(Colors()), RuleChecker(Colors()))
@@ -228,7 +226,7 @@ def test_a_file_of_input_gets_claims_labels_and_metrics(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("image", ["link.png", "way/private.png", "pipe.png"])
-def test_no_picture_outside_the_files_folder_is_read_or_sent(tmp_path: Path, image: str) -> None:
+def test_no_picture_outside_the_files_folder_is_read_or_sent(tmp_path, image):
     """The file lies in a folder that is a link, as `data` often is; more in `bad_inputs.csv`."""
     Image.new("RGB", (2, 2)).save(tmp_path / "private.png")
     (tmp_path / "disk").mkdir()
@@ -246,7 +244,7 @@ def test_no_picture_outside_the_files_folder_is_read_or_sent(tmp_path: Path, ima
         assert not server.requests  # nothing is asked in vain
 
 
-def test_metrics_are_added_and_nothing_changed(document: dict[str, Any], tmp_path: Path) -> None:
+def test_metrics_are_added_and_nothing_changed(document, tmp_path):
     out = tmp_path / "out.json"
     done = vrag(write(tmp_path, document), "--to", out)
     assert "note: 1 results have verdicts missing" in done.stderr
@@ -269,7 +267,7 @@ def write(folder: Path, document: object) -> Path:
     return file
 
 
-def test_what_is_no_claims_file_or_needs_a_model_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_claims_file_or_needs_a_model_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     for place in (tmp_path, tmp_path / "pipe.json", Path("/dev/zero")):  # nor waited for
         with pytest.raises(VragError, match="is no plain file; expected RAGChecker's JSON"):
@@ -278,7 +276,7 @@ def test_what_is_no_claims_file_or_needs_a_model_is_refused(tmp_path: Path) -> N
         vrag(write(tmp_path, {"results": [raw()]}))
 
 
-def test_the_command_asks_a_model_once_and_can_say_beforehand_what(tmp_path: Path) -> None:
+def test_the_command_asks_a_model_once_and_can_say_beforehand_what(tmp_path):
     file, out = write(tmp_path, {"results": [raw()]}), tmp_path / "out.json"
     with StrangeServer(PLANS) as server:
 

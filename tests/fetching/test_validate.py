@@ -2,8 +2,6 @@
 whether that is a fault; `vrag data fetch` takes data sets from wherever they lie.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -50,7 +48,7 @@ def problems(folder: Path) -> list[tuple[str, str]]:
     return [*zip(table["kind"], table["location"] + ": " + table["message"], strict=True)]
 
 
-def test_a_sound_benchmark_gives_an_empty_table(write_annotations: Write, tree: Path) -> None:
+def test_a_sound_benchmark_gives_an_empty_table(write_annotations, tree):
     more = {"y_rate": 0.25, "y_count": 1, "is_changed_v2": "unchanged"}
     path = write_annotations({}, {"question": "Another?", **more})
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())  # a byte order mark is no fault
@@ -63,7 +61,7 @@ def test_a_sound_benchmark_gives_an_empty_table(write_annotations: Write, tree: 
         assert (code, "IMAGE_FOLDER" in output) == (2, True)
 
 
-def test_every_fault_is_found_once(write_annotations: Write, tree: Path) -> None:
+def test_every_fault_is_found_once(write_annotations, tree):
     damaged = tree / GOOSE / "b.jpg"
     damaged.write_bytes(damaged.read_bytes()[:200])
     (tree / GOOSE / "c.jpg").unlink()
@@ -84,7 +82,7 @@ def test_every_fault_is_found_once(write_annotations: Write, tree: Path) -> None
     ]
 
 
-def test_any_damaged_image_is_found(write_annotations: Write, tree: Path) -> None:
+def test_any_damaged_image_is_found(write_annotations, tree):
     folder, file = tree / GOOSE, io.BytesIO()
     Image.new("RGB", (50, 40)).save(file, "AVIF")
     before, after = file.getvalue().split(b"mdat")
@@ -96,7 +94,7 @@ def test_any_damaged_image_is_found(write_annotations: Write, tree: Path) -> Non
     assert found == [("damaged", "", f"{name}.jpg") for name in "abc"]
 
 
-def test_folders_and_files_of_nothing_are_refused(tmp_path: Path, tree: Path) -> None:
+def test_folders_and_files_of_nothing_are_refused(tmp_path, tree):
     empty, bare = tmp_path / "empty.jsonl", tmp_path / "bare"
     empty.write_text("\n", encoding="utf-8")
     bare.mkdir()
@@ -109,7 +107,7 @@ def test_folders_and_files_of_nothing_are_refused(tmp_path: Path, tree: Path) ->
             find_problems(*places)
 
 
-def test_faults_alone_exit_with_1(write_annotations: Write, tree: Path, tmp_path: Path) -> None:
+def test_faults_alone_exit_with_1(write_annotations, tree, tmp_path):
     command = ["data", "check"]
     rows = [{"question": "HOLD", "sn": f"Branta {number}"} for number in range(60)]
     code, output = said(*command, write_annotations(*rows), tree)
@@ -126,7 +124,7 @@ def test_faults_alone_exit_with_1(write_annotations: Write, tree: Path, tmp_path
 # pages, charts and WebQA
 
 
-def test_every_fault_of_pages_and_charts_is_found_and_named_with_its_place(tmp_path: Path) -> None:
+def test_every_fault_of_pages_and_charts_is_found_and_named_with_its_place(tmp_path):
     lost = chart_row("Single-Point_Text-only_9", {"paragraph_9_1": "x"})
     torn = chart_row("Single-Point_Chart-only_9", {"chart_9_1": "x"}, b"no picture")
     write_charts(tmp_path / "charts", [*ROWS, ROWS[1], lost, torn])
@@ -157,7 +155,7 @@ def test_every_fault_of_pages_and_charts_is_found_and_named_with_its_place(tmp_p
         assert words in output
 
 
-def test_webqa_is_checked_by_question_and_list(tmp_path: Path) -> None:
+def test_webqa_is_checked_by_question_and_list(tmp_path):
     good = {"Q": "?", "A": ["a"], "split": "val", "img_posFacts": [], "img_negFacts": []}
     good |= {"txt_posFacts": [{"fact": "a", "snippet_id": "s"}], "txt_negFacts": []}
     blank = {**good, "txt_negFacts": [{"fact": " "}]}
@@ -175,7 +173,7 @@ def test_webqa_is_checked_by_question_and_list(tmp_path: Path) -> None:
 # CRAG-MM
 
 
-def test_bad_rows_and_images_of_crag_mm_are_named_with_shard_row_and_turn(tmp_path: Path) -> None:
+def test_bad_rows_and_images_of_crag_mm_are_named_with_shard_row_and_turn(tmp_path):
     folder, images = tmp_path / "crag", tmp_path / "crag" / "images"
     gone, broken = (f"https://x.org/{name}.jpg" for name in ("gone", "broken"))
     singles = [session("good"), session("gone", url=gone), session("broken", url=broken)]
@@ -214,7 +212,7 @@ def test_bad_rows_and_images_of_crag_mm_are_named_with_shard_row_and_turn(tmp_pa
     assert (code, "row: 5, missing: 3, damaged: 2, odd: 0" in output) == (1, True)
 
 
-def test_a_shard_cut_short_and_a_missing_one_do_not_end_the_check(tmp_path: Path) -> None:
+def test_a_shard_cut_short_and_a_missing_one_do_not_end_the_check(tmp_path):
     rows = write_rows(tmp_path / "rows", [session(name) for name in "abcd"], shards=4)
     (first, second) = sorted((rows / "data").iterdir())[:2]
     first.unlink()
@@ -251,7 +249,7 @@ def save(path: Path, data: bytes) -> str:
 
 
 @pytest.mark.parametrize("kind", [".zip", ".tar.gz", ".tar"])
-def test_every_image_of_an_archive_is_extracted_once(kind: str, tmp_path: Path) -> None:
+def test_every_image_of_an_archive_is_extracted_once(kind, tmp_path):
     data = archive(kind, {**OTHERS, **PICTURES})
     file = save(tmp_path / "downloaded", data)
     first, again = (fetch_corpus(file, tmp_path / "a") for _ in range(2))
@@ -265,7 +263,7 @@ def test_every_image_of_an_archive_is_extracted_once(kind: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", [".tar.gz", ".tar"])
-def test_a_cut_archive_keeps_what_it_gave(kind: str, tmp_path: Path) -> None:
+def test_a_cut_archive_keeps_what_it_gave(kind, tmp_path):
     data = archive(kind, {f"c/{n}.jpg": bytes([n]) * 40_000 for n in range(20)})
     with pytest.raises(VragError, match="cut off"):
         fetch_corpus(save(tmp_path / "cut", data[: len(data) // 2]), tmp_path / "to")
@@ -274,7 +272,7 @@ def test_a_cut_archive_keeps_what_it_gave(kind: str, tmp_path: Path) -> None:
     assert whole.had + whole.fetched == 20
 
 
-def test_hostile_and_repeated_names_are_refused(tmp_path: Path) -> None:
+def test_hostile_and_repeated_names_are_refused(tmp_path):
     members = {"../up.jpg": b"a", "c/x.jpg": b"b", "d/x.jpg": b"c", "/root.jpg": b"d"}
     fetched = fetch_corpus(save(tmp_path / "tar", archive(".tar", members)), tmp_path / "to")
     assert fetched.fetched == 1
@@ -287,7 +285,7 @@ def test_hostile_and_repeated_names_are_refused(tmp_path: Path) -> None:
             fetch_corpus(save(tmp_path / "bad", content), tmp_path / "to")
 
 
-def test_the_command_extracts_and_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_extracts_and_matches(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [mrag_row(0), mrag_row(1)]
     corpus = corpus_of(tmp_path / "corpus", rows)
@@ -301,7 +299,7 @@ def test_the_command_extracts_and_matches(tmp_path: Path, monkeypatch: pytest.Mo
     assert list((tmp_path / "runs" / "mrag_bench").glob("*/.read/*.json"))
 
 
-def test_the_command_fetches_crag_mm_and_tells_what_is_missing(tmp_path: Path) -> None:
+def test_the_command_fetches_crag_mm_and_tells_what_is_missing(tmp_path):
     with ArchiveServer(picture("red")) as server:
         here, gone = (server.url.replace("train.tar.gz", each) for each in ("a.jpg", "missing.jpg"))
         rows = [session("a"), session("b", url=here), session("c", url=gone)]
@@ -319,7 +317,7 @@ def test_the_command_fetches_crag_mm_and_tells_what_is_missing(tmp_path: Path) -
     assert list(load_crag_mm(tmp_path / "to" / "multi-turn").queries) == ["x", "y"]
 
 
-def test_archives_of_two_data_sets_and_damaged_ones_are_refused(tmp_path: Path) -> None:
+def test_archives_of_two_data_sets_and_damaged_ones_are_refused(tmp_path):
     rows = write_rows(tmp_path / "rows", [session("a")])
     with tarfile.open(tmp_path / "both.tar", "w") as tar:
         tar.add(rows, "single")
@@ -337,7 +335,7 @@ HUB = Source(rows="them/pages", patterns=("queries/train-*.parquet",))
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+def hub(tmp_path, monkeypatch):
     """The hub's client, but for the network: "them/<name>" is the folder `hub`/<name>;
     returns the revisions that were asked for.
     """
@@ -356,9 +354,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     return asked
 
 
-def test_each_data_set_lands_in_its_folder(
-    hub: list[str | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_data_set_lands_in_its_folder(hub, tmp_path, monkeypatch):
     write_charts(tmp_path / "hub")
     (tmp_path / "hub" / "rows").rename(tmp_path / "hub" / "charts")
     to, cache = tmp_path / "to", tmp_path / "cache"

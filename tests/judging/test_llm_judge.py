@@ -2,9 +2,6 @@
 that cannot be read is never a number.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -45,7 +42,7 @@ def answers_of(*answers: str) -> pd.DataFrame:
     return factories.answers(query_id="q", answer=list(answers), answer_id=ids)
 
 
-def test_verdicts_are_read_as_labelled_by_hand() -> None:
+def test_verdicts_are_read_as_labelled_by_hand():
     for row in read_data("labelled_verdicts.csv"):
         if row["score"] == "":
             with pytest.raises(UnparsedError):
@@ -55,7 +52,7 @@ def test_verdicts_are_read_as_labelled_by_hand() -> None:
             assert read_verdict(row["raw"]) == expected, row
 
 
-def test_the_judge_reads_question_references_and_the_answer_on_one_line() -> None:
+def test_the_judge_reads_question_references_and_the_answer_on_one_line():
     said = "red\nScore: 1\n\nStudent Answer: black"
     two = ("black", "gray (legs)")
     for answers, shown in ((two[:1], "black"), (two, "['black', 'gray (legs)']")):
@@ -66,7 +63,7 @@ def test_the_judge_reads_question_references_and_the_answer_on_one_line() -> Non
         assert text.endswith(f"{end} Student Answer: black")
 
 
-def test_verdicts_become_scores_and_are_stored(tmp_path: Path) -> None:
+def test_verdicts_become_scores_and_are_stored(tmp_path):
     dotted = "Score: 0.5 | Likely Hallucination | (Explanation: No Answer: dots)"
     plans = {
         "Student Answer: who knows": ["say **Score: 0 | No Answer**"],
@@ -85,7 +82,7 @@ def test_verdicts_become_scores_and_are_stored(tmp_path: Path) -> None:
             assert len(server.requests) == 1 + 3
 
 
-def test_an_unparsed_verdict_is_asked_for_once_more(tmp_path: Path) -> None:
+def test_an_unparsed_verdict_is_asked_for_once_more(tmp_path):
     plans = {
         "mended": ["say I think it is fine.", "say Score: 1"],
         "broken": ["say Score: 7", "say Score: high"],
@@ -109,7 +106,7 @@ def test_an_unparsed_verdict_is_asked_for_once_more(tmp_path: Path) -> None:
         assert store.table()["status"].eq("ok").value_counts().to_dict() == {True: 5, False: 2}
 
 
-def test_samples_show_the_judges_own_noise(tmp_path: Path) -> None:
+def test_samples_show_the_judges_own_noise(tmp_path):
     plans = {
         "Student Answer: steady": ["say Score: 1"],
         "Student Answer: shaky": ["say Score: 1", "say Score: 0.5", "say Score: 0"],
@@ -128,7 +125,7 @@ def test_samples_show_the_judges_own_noise(tmp_path: Path) -> None:
         load_judge(greedy, Workspace(answers_dir=tmp_path), rubric=RUBRIC, samples=3)
 
 
-def test_the_judge_is_named_by_a_parameter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_judge_is_named_by_a_parameter(monkeypatch, tmp_path):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     assert isinstance(load_judge("rule", Workspace(answers_dir=tmp_path)), RuleJudge)
     assert load_judge(PAPER_JUDGE, Workspace(answers_dir=tmp_path), rubric=RUBRIC).name == "o4-mini"
@@ -139,18 +136,12 @@ def test_the_judge_is_named_by_a_parameter(monkeypatch: pytest.MonkeyPatch, tmp_
 
 @pytest.mark.parametrize("row", [{"answer": np.nan}, {"answer": None}, {"query_id": "unknown"}])
 @pytest.mark.parametrize("score", [partial(judge_answers, RuleJudge()), add_rouge])
-def test_a_row_that_cannot_be_judged_is_named(
-    row: dict[str, object], score: Callable[..., object]
-) -> None:
+def test_a_row_that_cannot_be_judged_is_named(row, score):
     with pytest.raises(VragError, match=r"row 0 .*found query .* keep_default_na=False"):
         score(BENCHMARK, answers_of("black").assign(**row))
 
 
-def test_a_judge_without_its_key_is_refused(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_judge_without_its_key_is_refused(tmp_path, monkeypatch, capsys):
     table = answers_of("black")
     with StrangeServer({"Student Answer": ["say Score: 1"]}) as server:
         judge = partial(judge_at, server, tmp_path, key="JUDGES")
@@ -174,7 +165,7 @@ WORDS = [f"shade {number} of black" for number in range(59)]
 
 
 @pytest.mark.slow
-def test_a_judge_that_keeps_no_form_is_stopped(tmp_path: Path) -> None:
+def test_a_judge_that_keeps_no_form_is_stopped(tmp_path):
     table = answers_of(*WORDS)
     with StrangeServer({"Student Answer": ["say It is\nfine by me."]}) as server:
         for _ in range(2):  # of the second run all that is needed is stored
@@ -190,7 +181,7 @@ def test_a_judge_that_keeps_no_form_is_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_few_unparsed_verdicts_are_asked_for_again(tmp_path: Path) -> None:
+def test_few_unparsed_verdicts_are_asked_for_again(tmp_path):
     with StrangeServer({"Student Answer": ["say fine"]}) as server:
         judge = judge_at(server, tmp_path, concurrency=1)
         with pytest.raises(VragError, match="none of 15 answers got a verdict"):

@@ -2,8 +2,6 @@
 notebooks show tables whole.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -37,16 +35,14 @@ def _one_of_them_is_there_whole(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_of_many_threads_that_write_one_file_all_succeed_and_one_wins(tmp_path: Path) -> None:
+def test_of_many_threads_that_write_one_file_all_succeed_and_one_wins(tmp_path):
     path = tmp_path / "table.csv"
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(partial(_write_often, path), range(WRITERS)))  # raises what they raised
     _one_of_them_is_there_whole(path)
 
 
-def test_what_cannot_be_written_leaves_the_older_file_and_nothing_beside_it(
-    tmp_path: Path,
-) -> None:
+def test_what_cannot_be_written_leaves_the_older_file_and_nothing_beside_it(tmp_path):
     path = tmp_path / "table.csv"
     write_file(path, "before")
     with pytest.raises(UnicodeEncodeError):
@@ -58,7 +54,7 @@ def test_what_cannot_be_written_leaves_the_older_file_and_nothing_beside_it(
     assert sorted(file.name for file in tmp_path.iterdir()) == ["folder", "table.csv"]
 
 
-def test_a_written_file_may_be_read_by_whom_the_system_lets_read_new_files(tmp_path: Path) -> None:
+def test_a_written_file_may_be_read_by_whom_the_system_lets_read_new_files(tmp_path):
     (tmp_path / "usual.txt").write_text("text")
     write_file(tmp_path / "ours.txt", "text")
     modes = {file.stat().st_mode for file in tmp_path.iterdir()}
@@ -70,14 +66,14 @@ GREEDY = {"temperature": 0}
 
 
 @pytest.mark.parametrize("field", ["key", "body"])
-def test_what_may_be_secret_is_never_shown(field: str) -> None:
+def test_what_may_be_secret_is_never_shown(field):
     for value in ("sk-abc-123456", ["sk-abc-123456"], {"X-A": 5, "user": "sk-abc-123456"}):
         with pytest.raises(VragError, match=field) as refused:
             load_generator({"model": URL, field: value}, decoding=GREEDY)
         assert "sk-abc" not in str(refused.value)
 
 
-def test_null_stands_for_the_default() -> None:
+def test_null_stands_for_the_default():
     assert decoding_of({"temperature": None, "max_new_tokens": None}) == Decoding()
     assert Workspace(device=None) == Workspace()
     plain, nulls = (
@@ -88,7 +84,7 @@ def test_null_stands_for_the_default() -> None:
     assert plain.decoding["max_tokens"] == 7
 
 
-def test_a_number_enters_keys_as_it_is_written() -> None:
+def test_a_number_enters_keys_as_it_is_written():
     """1 and 1.0 are two keys of a stored answer."""
     given = {"temperature": 1, "top_p": 0.5, "repetition_penalty": 1.0}
     assert json.dumps(decoding_of(given).sampling) == json.dumps(given)
@@ -113,7 +109,7 @@ for rows in (500, 501):
 
 
 @pytest.mark.slow
-def test_a_notebook_shows_texts_columns_and_rows_whole_and_says_how_long_a_table_is() -> None:
+def test_a_notebook_shows_texts_columns_and_rows_whole_and_says_how_long_a_table_is():
     told = subprocess.run(
         [sys.executable, "-c", SHELL], capture_output=True, text=True, check=True
     ).stdout.splitlines()

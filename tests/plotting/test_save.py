@@ -2,11 +2,7 @@
 their cells say; colours belong to models.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +23,7 @@ NUMBERS = pd.DataFrame(
 )
 
 
-def test_a_figure_is_saved_with_its_numbers_in_the_papers_order(tmp_path: Path) -> None:
+def test_a_figure_is_saved_with_its_numbers_in_the_papers_order(tmp_path):
     figure, axis = plt.subplots()
     axis.plot([1, 2], [3, 4])
     save_figure(figure, Workspace(figures_dir=tmp_path / "new"), "02_x", NUMBERS)
@@ -39,7 +35,7 @@ def test_a_figure_is_saved_with_its_numbers_in_the_papers_order(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_layout_off_in_the_last_digits_gives_the_same_svg(tmp_path: Path) -> None:
+def test_a_layout_off_in_the_last_digits_gives_the_same_svg(tmp_path):
     """As the solver of constrained layouts does from run to run."""
     drawings = []
     for off in (0.0, 3e-14):
@@ -55,7 +51,7 @@ def test_a_layout_off_in_the_last_digits_gives_the_same_svg(tmp_path: Path) -> N
     assert set(re.findall(r"clip-path=\"url\(#(.*?)\)", drawings[0])) == set(clips)
 
 
-def test_a_model_has_the_same_color_everywhere_and_models_of_one_panel_never_share_one() -> None:
+def test_a_model_has_the_same_color_everywhere_and_models_of_one_panel_never_share_one():
     assert model_colors(["CLIP", "x"])["CLIP"] == model_colors(["y", "CLIP"])["CLIP"]
     colors = model_colors(["CLIP", *(f"model {n}" for n in range(6)), "field-guide-vlm-few"])
     assert len(set(colors.values())) == 8
@@ -76,7 +72,7 @@ SHOWN = pd.DataFrame(
 )
 
 
-def test_it_is_a_tabular_with_the_rules_of_booktabs_and_over_forty_rows_a_longtable() -> None:
+def test_it_is_a_tabular_with_the_rules_of_booktabs_and_over_forty_rows_a_longtable():
     assert to_latex(SHOWN).splitlines() == [
         r"\begin{tabular}{lrrl}",
         r"\toprule",
@@ -93,7 +89,7 @@ def test_it_is_a_tabular_with_the_rules_of_booktabs_and_over_forty_rows_a_longta
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))
-def test_no_text_breaks_a_row(text: str) -> None:
+def test_no_text_breaks_a_row(text):
     lines = to_latex(pd.DataFrame({"said": [text]})).split("\n")
     (row,) = lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]
     bare = re.sub(r"\\[a-zA-Z]+(?:\{\})?|\\[&%$#_{}]", "", row.removesuffix(r" \\"))
@@ -101,14 +97,14 @@ def test_no_text_breaks_a_row(text: str) -> None:
     assert bare.count("$") % 2 == 0
 
 
-def test_signs_that_pdflatex_stops_at_are_commands() -> None:
+def test_signs_that_pdflatex_stops_at_are_commands():
     latex = to_latex(pd.DataFrame({"κ and λ": ["−1 ± 2 ≤ 3 × 4 … -5"]}))
     lines = latex.splitlines()
     assert lines[2] == r"$\kappa$ and $\lambda$ \\"
     assert lines[4] == r"$-$1 $\pm$ 2 $\le$ 3 $\times$ 4 \dots{} $-$5 \\"
 
 
-def test_a_styled_table_is_saved_as_its_data_and_is_no_result(tmp_path: Path) -> None:
+def test_a_styled_table_is_saved_as_its_data_and_is_no_result(tmp_path):
     save_table(SHOWN.set_index("model").style, Workspace(figures_dir=tmp_path), "03_mine")
     read = pd.read_csv(tmp_path / "03_mine.table.csv")
     pd.testing.assert_frame_equal(read, SHOWN)
@@ -124,7 +120,7 @@ def test_a_styled_table_is_saved_as_its_data_and_is_no_result(tmp_path: Path) ->
         lambda folder: save_figure(Figure(), Workspace(figures_dir=folder), "03_mine", SHOWN),
     ],
 )
-def test_a_dry_run_writes_nothing(save: Callable[[Path], None], tmp_path: Path) -> None:
+def test_a_dry_run_writes_nothing(save, tmp_path):
     with dry_run(tmp_path / "scratch"):
         save(tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -1,9 +1,6 @@
 """`vrag answers export` writes what the store holds, a row an answer."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -30,7 +27,7 @@ FAILURE = Answer(
 )
 
 
-def test_an_export_holds_answers_and_failures_as_the_store_does(tmp_path: Path) -> None:
+def test_an_export_holds_answers_and_failures_as_the_store_does(tmp_path):
     path, other = tmp_path / "a.sqlite", tmp_path / "b.sqlite"
     with AnswerStore(path) as store:
         store.write([ANSWER, FAILURE], {"x": SHOWN, "y": []})

@@ -4,8 +4,6 @@ finished run is known by.
 One run of eight small notebooks serves most of these tests.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -22,7 +20,7 @@ import pytest
 from commands import P, running, said, until, vrag
 from conftest import ROOT
 from joblib import cpu_count
-from own_project import ASKING_BOOK, Write, notebook, small_data, small_project
+from own_project import ASKING_BOOK, notebook, small_data, small_project
 from strange_server import StrangeServer
 
 from vrag_kit.errors import VragError
@@ -85,7 +83,7 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def ran(tmp_path_factory):
     """A run of two notebooks at once, in two folders, for three parameter files."""
     place = tmp_path_factory.mktemp("project")
     for folder in ("guide", "other"):
@@ -112,9 +110,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 @pytest.mark.slow
-def test_notebooks_get_their_own_parameters_half_the_cores_and_a_log_that_tells_when(
-    ran: Ran,
-) -> None:
+def test_notebooks_get_their_own_parameters_half_the_cores_and_a_log_that_tells_when(ran):
     assert ran.file("figures/guide/01_one.csv") == "2"
     assert ran.file("figures/guide/02_two.csv") == "old"
     mappings = "{'device': 'cpu', 'batch_size': 2} {'image_k': 30, 'web_k': 5}"
@@ -126,9 +122,7 @@ def test_notebooks_get_their_own_parameters_half_the_cores_and_a_log_that_tells_
 
 
 @pytest.mark.slow
-def test_several_files_run_at_once_and_a_notebook_of_two_files_for_one_after_the_other(
-    ran: Ran,
-) -> None:
+def test_several_files_run_at_once_and_a_notebook_of_two_files_for_one_after_the_other(ran):
     assert ran.file("figures/other/01_one.csv") == "5"
     for folder in ("guide", "other"):
         copies = ran.place / "runs" / folder / "p" / folder
@@ -139,7 +133,7 @@ def test_several_files_run_at_once_and_a_notebook_of_two_files_for_one_after_the
 
 
 @pytest.mark.slow
-def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(ran: Ran) -> None:
+def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(ran):
     assert ran.status == 1
     failed = ran.result("guide/03_fails")
     assert failed.split()[1] == "failed"
@@ -159,8 +153,8 @@ def unfinished() -> set[str]:
 
 @pytest.mark.slow
 def test_a_notebook_runs_again_when_its_figure_its_data_or_its_copy_is_not_as_it_was(
-    ran: Ran, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    ran, monkeypatch
+):
     monkeypatch.chdir(ran.place)
     assert unfinished() == set()
     Path("rows.txt").write_text("new", encoding="utf-8")
@@ -191,9 +185,7 @@ def test_a_notebook_runs_again_when_its_figure_its_data_or_its_copy_is_not_as_it
 
 @pytest.mark.parametrize("asked", [None, 1, 50])
 @pytest.mark.parametrize("model", ["field-guide-vlm-few", "gpt-4o@openai", "some/model"])
-def test_all_notebooks_together_have_the_cores_and_the_memory_that_there_are(
-    asked: int | None, model: str
-) -> None:
+def test_all_notebooks_together_have_the_cores_and_the_memory_that_there_are(asked, model):
     settings = {"models": [model], "hardware": {"device": "cpu"}}
     jobs, threads = job_limits([settings] * 12, asked)
     assert jobs * (threads or 0) <= max(cpu_count(), jobs)
@@ -206,9 +198,7 @@ def test_all_notebooks_together_have_the_cores_and_the_memory_that_there_are(
     assert job_limits([{"hardware": {"device": "cuda"}}] * 2, None)[0] == 1
 
 
-def test_a_notebook_that_another_process_is_at_is_left_to_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_that_another_process_is_at_is_left_to_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     book, output = tmp_path / "notebooks/guide/01_one.ipynb", tmp_path / "01_one.ipynb"
     refused = "another `run of guide/01_one` is at work"
@@ -226,9 +216,7 @@ time.sleep(300)"""
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_runner_that_is_ended_leaves_nothing_that_it_started(
-    how: signal.Signals, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_runner_that_is_ended_leaves_nothing_that_it_started(how, here, monkeypatch):
     """`timing/kills.py` kills runners, papermills and kernels by each of three signals."""
     (here / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(here / "tmp"))
@@ -254,8 +242,8 @@ SECRET = "tk-Lorem1psum2dolor"
 
 @pytest.mark.slow
 def test_a_model_that_answered_nothing_and_lost_verdicts_are_told_and_a_header_is_in_no_file(
-    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    guide_folder, tmp_path, monkeypatch
+):
     small_project(tmp_path, guide_folder)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GATEWAY", raising=False)
@@ -291,7 +279,7 @@ CLASS = "class Letters:\n    bonus = 0\n"
 
 
 @pytest.mark.slow
-def test_changed_code_of_the_package_runs_the_notebook_again(project: Path) -> None:
+def test_changed_code_of_the_package_runs_the_notebook_again(project):
     """What a notebook is known by, told by a copy of the package before and after a change."""
     package = project / "copy" / "vrag_kit"
     ignored = shutil.ignore_patterns("weights", "tables", "__pycache__")
@@ -314,7 +302,7 @@ def test_changed_code_of_the_package_runs_the_notebook_again(project: Path) -> N
         assert (before == code()) is same
 
 
-def test_a_rerun_sees_that_the_classs_file_changed_or_one_that_it_imports(mine: Write) -> None:
+def test_a_rerun_sees_that_the_classs_file_changed_or_one_that_it_imports(mine):
     file = mine(f"import json\n\nfrom halves import HALF\n{CLASS}")
     helper = file.with_name("halves.py")
     helper.write_text("from vrag_kit.types import Query\n\nHALF = 0.5", encoding="utf-8")

@@ -1,7 +1,5 @@
 """Panels for labels of answers and multiple-choice questions: what is clicked is on disk."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re
@@ -24,7 +22,6 @@ from vrag_kit.judging.human_labels import LABEL_SCORES
 from vrag_kit.papers.mrag_bench.choices import MultipleChoiceJudge
 from vrag_kit.papers.mrag_bench.people import load_human_answers
 from vrag_kit.papers.mrag_bench.settings import gt_rag, no_rag
-from vrag_kit.types import Benchmark
 from vrag_kit.widgets import choices_page, label_answers, multiple_choice_panel
 from vrag_kit.widgets.annotation import AnnotationPanel
 from vrag_kit.widgets.multiple_choice import read_choices
@@ -34,7 +31,7 @@ Open = Callable[[], AnnotationPanel]
 
 
 @pytest.fixture
-def benchmark(write_annotations: Callable[..., Path], tree: Path) -> Benchmark:
+def benchmark(write_annotations, tree):
     """One question with markup."""
     texts = {"question": "Which <script>alert(1)</script> color?"}
     answers = {"answer": ["red & <i>blue</i>", "green"]}
@@ -42,12 +39,12 @@ def benchmark(write_annotations: Callable[..., Path], tree: Path) -> Benchmark:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "new" / "l.csv"
 
 
 @pytest.fixture
-def open_panel(benchmark: Benchmark, path: Path) -> Open:
+def open_panel(benchmark, path):
     """Opens the panel on four answers, the first two the same."""
     (query_id,) = benchmark.queries
     sample = labelled(4, query_id=query_id, answer=["red", "red", "<b>blue</b>", "green"])
@@ -65,7 +62,7 @@ def click(panel: Any, *names: str) -> Any:
     return panel
 
 
-def test_every_click_is_on_disk_at_once(open_panel: Open, path: Path) -> None:
+def test_every_click_is_on_disk_at_once(open_panel, path):
     panel = open_panel()
     assert on_disk(path) == {}
     assert panel.progress.value.startswith("1 of 3, 0 labelled")  # equal answers are one
@@ -80,7 +77,7 @@ def test_every_click_is_on_disk_at_once(open_panel: Open, path: Path) -> None:
     assert panel.buttons["true"].disabled
 
 
-def test_back_shows_the_label_and_lets_it_be_changed(open_panel: Open, path: Path) -> None:
+def test_back_shows_the_label_and_lets_it_be_changed(open_panel, path):
     panel = open_panel()
     assert panel.buttons["back"].disabled
     click(panel, "back", "true", "false", "back", "back")
@@ -91,7 +88,7 @@ def test_back_shows_the_label_and_lets_it_be_changed(open_panel: Open, path: Pat
     assert panel.progress.value.startswith("3 of 3, 2 labelled, 1 not")
 
 
-def test_an_opened_file_goes_on_where_a_label_is_missing(open_panel: Open, path: Path) -> None:
+def test_an_opened_file_goes_on_where_a_label_is_missing(open_panel, path):
     path.parent.mkdir()
     path.write_text(HEADER + "elsewhere,red,true,Ada\n", encoding="utf-8")
     click(open_panel(), "true", "skip", "false")
@@ -102,9 +99,7 @@ def test_an_opened_file_goes_on_where_a_label_is_missing(open_panel: Open, path:
     assert len(read_human_labels(path)) == 4
 
 
-def test_a_file_of_somebody_else_is_refused(
-    open_panel: Open, path: Path, benchmark: Benchmark
-) -> None:
+def test_a_file_of_somebody_else_is_refused(open_panel, path, benchmark):
     path.parent.mkdir()
     path.write_text(HEADER + "q,red,true,Grace\n", encoding="utf-8")
     refused(open_panel, "l.csv", "'Grace'", "'Ada'")
@@ -114,7 +109,7 @@ def test_a_file_of_somebody_else_is_refused(
     refused(partial(label_answers, benchmark, labelled(1), new, "Ada"), "'q0'", "no query of toy")
 
 
-def test_clues_are_small_jpegs(open_panel: Open, path: Path, tree: Path) -> None:
+def test_clues_are_small_jpegs(open_panel, path, tree):
     (clue,) = tree.rglob("a.jpg")
     Image.new("RGB", (1000, 500), "red").save(clue)
     (data,) = re.findall(r'data:image/jpeg;base64,([^"]+)', open_panel().card.value)
@@ -128,7 +123,7 @@ def test_clues_are_small_jpegs(open_panel: Open, path: Path, tree: Path) -> None
     assert on_disk(path) == {"red": "true"}
 
 
-def test_labels_of_another_tab_and_damage_stay(open_panel: Open, path: Path) -> None:
+def test_labels_of_another_tab_and_damage_stay(open_panel, path):
     first, second = open_panel(), open_panel()
     click(first, "true")
     click(second, "skip", "false")
@@ -145,7 +140,7 @@ HEAD = "query_id,setting,option,option_text,seconds,participant\n"
 
 
 @pytest.fixture
-def four(tmp_path: Path) -> Benchmark:
+def four(tmp_path):
     """The four questions with an image that can be opened."""
     Image.new("RGB", (40, 30), "red").save(tmp_path / "red.png")
     picture, four = ImageFile(tmp_path / "red.png"), four_questions()
@@ -155,14 +150,14 @@ def four(tmp_path: Path) -> Benchmark:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def clock(monkeypatch):
     """The time, in its first place."""
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     return now
 
 
-def test_each_click_is_on_disk(four: Benchmark, tmp_path: Path, clock: list[float]) -> None:
+def test_each_click_is_on_disk(four, tmp_path, clock):
     path = tmp_path / "ada.csv"
     panel = multiple_choice_panel(four, no_rag(four) + gt_rag(four), path, "Ada")
     assert panel.progress.value.startswith("1 of 8, 0 answered, 8 not")
@@ -179,7 +174,7 @@ def test_each_click_is_on_disk(four: Benchmark, tmp_path: Path, clock: list[floa
     assert read_choices(path)["setting"].tolist() == ["no_rag"] * 4 + ["gt_rag"] * 4
 
 
-def test_a_pause_hides_and_stops(four: Benchmark, tmp_path: Path, clock: list[float]) -> None:
+def test_a_pause_hides_and_stops(four, tmp_path, clock):
     path = tmp_path / "ada.csv"
     panel = multiple_choice_panel(four, gt_rag(four), path, "Ada")
     assert "Which animal" not in panel.card.value
@@ -202,7 +197,7 @@ def test_a_pause_hides_and_stops(four: Benchmark, tmp_path: Path, clock: list[fl
     assert read_choices(path)["seconds"].item() == 6.0  # all that it was on the screen
 
 
-def test_choices_of_others_are_refused(four: Benchmark, tmp_path: Path) -> None:
+def test_choices_of_others_are_refused(four, tmp_path):
     path = tmp_path / "a.csv"
     refused(partial(multiple_choice_panel, four, no_rag(four), path, ""), "participant is empty")
     open_question = replace(four.queries["0"], choices=())
@@ -213,9 +208,7 @@ def test_choices_of_others_are_refused(four: Benchmark, tmp_path: Path) -> None:
         refused(partial(multiple_choice_panel, four, no_rag(four), path, "Ada"), *tokens)
 
 
-def test_choices_are_judged_like_a_models_answers(
-    four: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_choices_are_judged_like_a_models_answers(four, tmp_path, capsys):
     ada, bo = tmp_path / "ada.csv", tmp_path / "bo.csv"
     ada.write_text(HEAD + "0,no_rag,A,wood_rabbit,7.5,Ada\n1,gt_rag,B,N,,Ada\n")
     bo.write_text(HEAD + "0,no_rag,A,hare,1,Bo\n9,no_rag,A,hare,1,Bo\n")
@@ -230,7 +223,7 @@ def test_choices_are_judged_like_a_models_answers(
     assert load_human_answers(four, no_rag(four), []).empty
 
 
-def test_the_page_shows_who_chose_what_and_escapes_it(four: Benchmark, tmp_path: Path) -> None:
+def test_the_page_shows_who_chose_what_and_escapes_it(four, tmp_path):
     evil = tmp_path / "evil.csv"
     evil.write_text(HEAD + "0,gt_rag,B,Eastern cottontail,7.4,<script>\n1,gt_rag,A,M,,<script>\n")
     answers = load_human_answers(four, gt_rag(four), [evil])

@@ -2,8 +2,6 @@
 its prompts; no text is HTML.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace
@@ -23,7 +21,6 @@ from vrag_kit.papers.visual_rag.answers import error_cases
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import answers_page, browse_answers, conversations_page
-from vrag_kit.workspace import Workspace
 
 Conversations = tuple[Benchmark, pd.DataFrame]
 MARKUP = "<script>window.ran = 1</script><img src=nowhere onerror='window.ran = 1'>"
@@ -34,7 +31,7 @@ FOUND = {"small": ("kg-0", "moths"), MARKUP: ("kg-0", "kg-1")}
 
 
 @pytest.fixture(scope="module")
-def conversations(tmp_path_factory: pytest.TempPathFactory) -> Conversations:
+def conversations(tmp_path_factory):
     """Judged turns, stopped after two in a row that are not correct; one image is lost."""
     folder = tmp_path_factory.mktemp("images")
     made = make_conversations(folder, {"long": 5, "short": 2})
@@ -68,7 +65,7 @@ def conversations(tmp_path_factory: pytest.TempPathFactory) -> Conversations:
 
 
 @pytest.fixture(scope="module")
-def html(conversations: Conversations) -> str:
+def html(conversations):
     """All four conversations."""
     return str(conversations_page(*conversations, most=9).data)
 
@@ -79,7 +76,7 @@ def words(text: str) -> str:
     return " ".join(text.split()).replace(" ,", ",")
 
 
-def test_turns_are_in_order_and_the_stop_is_below_its_turn(html: str) -> None:
+def test_turns_are_in_order_and_the_stop_is_below_its_turn(html):
     # R W W R M: the rule fires at the third turn, the last two count as missing:
     # (1 - 1 - 1 + 0 + 0) / 5
     card = words(html.split("<hr>")[0])
@@ -93,7 +90,7 @@ def test_turns_are_in_order_and_the_stop_is_below_its_turn(html: str) -> None:
     assert "verdict correct, 1" in card[places[3] : places[4]]
 
 
-def test_evidence_is_shown_once_and_what_is_relevant_is_said(html: str) -> None:
+def test_evidence_is_shown_once_and_what_is_relevant_is_said(html):
     first, second = map(words, html.split("<hr>")[:2])
     assert first.count("image search: 1 kept: Talia ensis") == 1
     assert first.count("image search: 1 kept, as in the turn before") == 4
@@ -105,7 +102,7 @@ def test_evidence_is_shown_once_and_what_is_relevant_is_said(html: str) -> None:
     assert "image search: 2 kept (1 relevant): Talia ensis" in words(html)
 
 
-def test_what_failed_or_was_not_asked_is_said(conversations: Conversations, html: str) -> None:
+def test_what_failed_or_was_not_asked_is_said(conversations, html):
     card = words(html)
     assert "score none, for a turn has no verdict" in card
     assert "no verdict: timeout: no whole answer" in card
@@ -119,9 +116,7 @@ def test_what_failed_or_was_not_asked_is_said(conversations: Conversations, html
     assert "search: 1 kept: kg-99" in card
 
 
-def test_no_text_of_the_data_becomes_html_and_the_page_stays_small(
-    conversations: Conversations, html: str
-) -> None:
+def test_no_text_of_the_data_becomes_html_and_the_page_stays_small(conversations, html):
     assert "<script" not in html
     assert "<img src=nowhere" not in html
     assert MARKUP in unescape(html)
@@ -136,7 +131,7 @@ Cases = tuple[Benchmark, pd.DataFrame]
 
 
 @pytest.fixture
-def wrong(guide: Benchmark) -> Cases:
+def wrong(guide):
     """Three wrong answers of two models to three questions."""
     table = factories.judged(
         model=["a", "a", "b"],
@@ -149,7 +144,7 @@ def wrong(guide: Benchmark) -> Cases:
     return guide, error_cases(table, guide)
 
 
-def test_the_browser_turns_pages_and_filters(wrong: Cases) -> None:
+def test_the_browser_turns_pages_and_filters(wrong):
     browser = browse_answers(*wrong)
     assert repr(browser) == "answer browser: 3 answers"
     assert browser.count.value == "1 of 3"
@@ -165,7 +160,7 @@ def test_the_browser_turns_pages_and_filters(wrong: Cases) -> None:
     assert (browser.count.value, browser.card.value) == ("no such answer", "")
 
 
-def test_answers_are_shown_with_their_prompts(guide: Benchmark, at: Workspace) -> None:
+def test_answers_are_shown_with_their_prompts(guide, at):
     contexts = [*gt_clue(guide, draws=1)[:2], *zero_shot(guide)[:1]]
     model = ModelStub({"": "Answer: blue"})
     answers = ask_models([model], guide, contexts, at, prompts=PROMPTS)
