@@ -102,15 +102,15 @@ def test_figures_of_synthetic_data_are_marked():
         assert synthetic_mark(about) == "synthetic data"
 
 
-def test_what_save_figure_writes_is_what_load_results_reads(tmp_path):
+def test_what_save_figure_writes_is_what_load_results_reads(at, tmp_path):
     answers = pd.DataFrame({"source": "Guide", "model": ["a", "b"], "setting": "one_in_k"})
     answers = answers.assign(k=[3, 5], metric="accuracy", value=[12.5, 100 / 3])
     answers = answers.assign(ci_low=[10.0, np.nan], ci_high=[15.0, np.inf], n=[81, 80])
     answers = answers.assign(n_failed=[0, 1], unit="percent")
     found = pd.DataFrame({"retriever": "clip", "k": 1, "metric": ["hit", "recall"]})
     found = found.assign(value=[1.0, 2.0], n=81, unit="percent")
-    save_figure(Figure(), Workspace(figures_dir=tmp_path), "03_answers", answers)
-    save_figure(Figure(), Workspace(figures_dir=tmp_path), "02_found", found)
+    save_figure(Figure(), at, "03_answers", answers)
+    save_figure(Figure(), at, "02_found", found)
     results = load_results(tmp_path)
     first = "folder experiment source model retriever setting k metric value ci_low ci_high n"
     assert list(results.columns) == [*first.split(), "n_failed", "unit"]

@@ -34,7 +34,6 @@ from vrag_kit.building.species import (
     select_species,
 )
 from vrag_kit.building.visibility import coarse_filter, detect_feature
-from vrag_kit.workspace import Workspace
 
 BROME = "Bromus catharticus"
 COLOR = f"What color are the anthers of rescuegrass (scientific name: {BROME})?"
@@ -48,7 +47,7 @@ def folder(
     return SpeciesFolder(Path(), name, scientific, common, ranks, (f"{name}/a.jpg",))
 
 
-def test_the_template_asks_about_each_part_of_the_most_specific_rank(tmp_path):
+def test_the_template_asks_about_each_part_of_the_most_specific_rank(at):
     lineage = "Animalia Arthropoda Insecta Lepidoptera Noctuidae"
     first, _ = write_template_questions(folder("Noctua pronuba", "Large Underwing", lineage))
     assert first == ParsedQuestion(
@@ -59,15 +58,11 @@ def test_the_template_asks_about_each_part_of_the_most_specific_rank(tmp_path):
     snake = folder("Vipera berus", "Adder", "Animalia Chordata Reptilia Squamata Viperidae")
     assert not any("throat fan" in each.question for each in write_template_questions(snake))
     for rank, parts in PARTS.items():
-        table = write_questions(
-            "template", [folder("Genus species", "", rank)], {}, Workspace(answers_dir=tmp_path)
-        )
+        table = write_questions("template", [folder("Genus species", "", rank)], {}, at)
         assert len(table) == len(parts)
         assert set(table["dropped"]) == {""}
         assert table["question"].str.contains("Genus species", regex=False).all()
-    (row,) = write_questions(
-        "template", [folder("red bicycle", "")], {}, Workspace(answers_dir=tmp_path)
-    ).itertuples()
+    (row,) = write_questions("template", [folder("red bicycle", "")], {}, at).itertuples()
     assert (row.question_id, row.question) == ("", "")
     assert "no parts of red bicycle" in row.dropped
 
@@ -78,19 +73,19 @@ def said(*questions: tuple[str, str]) -> str:
     return f"say {json.dumps({'questions': items})}"
 
 
-def at(server: StrangeServer) -> dict[str, object]:
+def entry(server: StrangeServer) -> dict[str, object]:
     options = {"decoding": {"temperature": 0}, "timeout": 2.0, "retries": 0}
     return {"model": f"writer@{server.url}", **options}
 
 
-def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path):
+def test_a_models_words_become_candidates_and_it_is_asked_once(at):
     sections = (("", f"{BROME} is a grass."), ("Description", "Its anthers are yellow."))
     pages = {BROME: Page(BROME, "scientific name", Article(BROME, (*sections, ("Uses", "Hay."))))}
     first = said((COLOR, "color of anthers"), ("What color are the", ""), (COLOR, "anthers"))
     shape = said(("What shape is the seed of meadow grass?", "shape of seed"))
     named = [folder(), folder("Poa annua", "meadow grass")]
     with StrangeServer({f"name: {BROME}\n": [first], "name: Poa annua": [shape]}) as server:
-        table = write_questions(at(server), named, pages, Workspace(answers_dir=tmp_path))
+        table = write_questions(entry(server), named, pages, at)
         assert table["species"].tolist() == [BROME] * 3 + ["Poa annua"]
         assert table["dropped"].tolist() == ["", "no question mark", "duplicate question", ""]
         assert table["question_id"][0] == make_query_id(BROME, COLOR)
@@ -98,10 +93,8 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path):
         asked = [text_in(request) for request in server.requests]
         paragraph = f"Wiki Paragraph: {BROME} is a grass. Its anthers are yellow.\n"
         assert sum(paragraph in text for text in asked) == 1
-        pd.testing.assert_frame_equal(
-            write_questions(at(server), named, pages, Workspace(answers_dir=tmp_path)), table
-        )
-        none = write_questions(at(server), [], {}, Workspace(answers_dir=tmp_path))
+        pd.testing.assert_frame_equal(write_questions(entry(server), named, pages, at), table)
+        none = write_questions(entry(server), [], {}, at)
         assert none.columns.tolist() == CANDIDATE_COLUMNS
         assert len(server.requests) == len(asked)
 
@@ -143,12 +136,10 @@ def test_json_is_read_strictly():
         assert read_questions_json(words) == []
 
 
-def test_a_failed_call_is_a_row_with_its_reason(tmp_path):
+def test_a_failed_call_is_a_row_with_its_reason(at):
     plans = {"Silent a": ["status 500 down"], "Chatty b": ["say Unknown."], "Cut e": ["truncated"]}
     with StrangeServer({f"name: {name}": plan for name, plan in plans.items()}) as server:
-        table = write_questions(
-            at(server), [folder(name, "") for name in plans], {}, Workspace(answers_dir=tmp_path)
-        )
+        table = write_questions(entry(server), [folder(name, "") for name in plans], {}, at)
     assert table["species"].tolist() == list(plans)
     assert set(table["question"]) == {""}
     reasons = table["dropped"].str.partition(":")[0].tolist()
@@ -164,13 +155,13 @@ def goose(tree):
     return folder
 
 
-def test_every_image_is_asked_about_once(goose, tmp_path):
+def test_every_image_is_asked_about_once(goose, at):
     no = "say I see them.\nAnswer: **No**, they are hidden"
     table = questions(goose, "feet", "eggs").assign(dropped=["", "asks for eggs"])
     words = {"Feature: feet": ["say Answer: yes", no, "say perhaps", "status 500 down"]}
     with StrangeServer(words) as server:
-        model = {**at(server), "concurrency": 1}
-        found = detect_feature(model, table, [goose], Workspace(answers_dir=tmp_path))
+        model = {**entry(server), "concurrency": 1}
+        found = detect_feature(model, table, [goose], at)
         assert found["doc_id"].tolist() == list(goose.images)
         assert found["visible"].fillna(-1).tolist() == [1.0, 0.0, -1.0, -1.0]
         assert list(found["status"]) == ["ok", "ok", "unreadable", "error"]
@@ -178,7 +169,7 @@ def test_every_image_is_asked_about_once(goose, tmp_path):
         assert "Barnacle Goose (scientific name: Branta leucopsis)" in text_in(asked[0])
         assert len(images_in(asked[0])) == 1
         assert server.calls("Feature: eggs") == 0  # it was dropped before
-        again = detect_feature(model, table, [goose], Workspace(answers_dir=tmp_path))
+        again = detect_feature(model, table, [goose], at)
         assert server.calls("Feature: feet") == len(asked)  # all is stored, failures too
     pd.testing.assert_frame_equal(again, found)
     kept, before = coarse_filter(table, found, limit=0.5).itertuples()

@@ -34,7 +34,6 @@ from vrag_kit.claims.verdicts import EvidenceItem, Label
 from vrag_kit.errors import VragError
 from vrag_kit.judging import UnparsedError
 from vrag_kit.types import Benchmark, Document, Query
-from vrag_kit.workspace import Workspace
 
 E, N = EntailmentLabel.ENTAILMENT, EntailmentLabel.NEUTRAL
 C = EntailmentLabel.CONTRADICTION
@@ -60,7 +59,7 @@ def server():
         yield running
 
 
-def at(server: StrangeServer) -> dict[str, object]:
+def entry(server: StrangeServer) -> dict[str, object]:
     return {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
 
 
@@ -74,9 +73,9 @@ def labels(checker: ClaimChecker, claims: tuple[str, ...], item: Document) -> li
     return list(found)
 
 
-def test_a_checker_is_asked_about_five_claims_once(server, tmp_path):
+def test_a_checker_is_asked_about_five_claims_once(server, at):
     for _ in range(2):
-        checker = load_checker(at(server), Workspace(answers_dir=tmp_path))
+        checker = load_checker(entry(server), at)
         assert labels(checker, SIX, MOTH) == [E, N, N, N, C, C]
     assert len(asked(server)) == 2
     (words,) = [text for text in map(text_in, asked(server)) if "claim 1" in text]
@@ -86,10 +85,10 @@ def test_a_checker_is_asked_about_five_claims_once(server, tmp_path):
     assert asked(server)[0]["temperature"] == 0
 
 
-def test_images_are_judged_with_their_captions(server, tmp_path):
+def test_images_are_judged_with_their_captions(server, at, tmp_path):
     Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
     item = Document(doc_id="a", image=ImageFile(tmp_path / "a.png"), text="A moth.")
-    checker = load_checker(at(server), Workspace(answers_dir=tmp_path))
+    checker = load_checker(entry(server), at)
     assert labels(checker, SIX[5:], item) == [C]
     (request,) = asked(server)
     (picture,) = images_in(request)
@@ -97,8 +96,8 @@ def test_images_are_judged_with_their_captions(server, tmp_path):
     assert "A moth." in text_in(request)
 
 
-def test_unparsed_labels_are_never_neutral(server, tmp_path, capsys):
-    checker = load_checker(at(server), Workspace(answers_dir=tmp_path))
+def test_unparsed_labels_are_never_neutral(server, capsys, at):
+    checker = load_checker(entry(server), at)
     assert labels(checker, ("four", "4"), MOTH) == [None, None]
     assert labels(checker, ("five", "5"), MOTH) == [N, E]
     assert "it has 1 labels, and there are 2 claims" in text_in(asked(server)[1])
@@ -106,11 +105,11 @@ def test_unparsed_labels_are_never_neutral(server, tmp_path, capsys):
     assert "1 could not be read and were asked for once more, 1 of them remain" in out
 
 
-def test_an_extractor_gives_each_fact_once(server, tmp_path):
+def test_an_extractor_gives_each_fact_once(server, at):
     owls = AnswerText(query_id="q", question="What eats it?", words="Owls,\nand bats.")
     nobody = AnswerText(query_id="r", question="Who knows?", words="I cannot tell.")
     for _ in range(2):
-        found = load_extractor(at(server), Workspace(answers_dir=tmp_path)).extract([owls, nobody])
+        found = load_extractor(entry(server), at).extract([owls, nobody])
         assert found == [("Owls eat Talia osa.", "Bats eat Talia osa."), ()]
     assert len(asked(server)) == 2
     words = "".join(map(text_in, asked(server)))
@@ -118,13 +117,13 @@ def test_an_extractor_gives_each_fact_once(server, tmp_path):
 
 
 @pytest.mark.parametrize("answerer", ["eyes", "eyes@openai", {"model": "eyes", "name": "other"}])
-def test_no_model_checks_itself(server, tmp_path, answerer):
+def test_no_model_checks_itself(server, answerer, at):
     with pytest.raises(VragError, match=r"checker 'eyes@http.* it is an answerer too"):
-        load_checker(at(server), Workspace(answers_dir=tmp_path), answerers=["another", answerer])
+        load_checker(entry(server), at, answerers=["another", answerer])
     forbid_self_check("eyes-72b", ["eyes"])
 
 
-def test_a_custom_extractor_of_no_claims_is_stopped(mine, tmp_path):
+def test_a_custom_extractor_of_no_claims_is_stopped(mine, at):
     mine("""
 asked = []
 class Chatty:
@@ -136,9 +135,7 @@ class Chatty:
     said = [AnswerText(query_id="q", question="Which?", words=f"{each} owls") for each in range(60)]
     for _ in range(2):
         with pytest.raises(VragError, match=r"claims of 'Chatty': 24 of 24 .*NONE stands beside"):
-            load_extractor("mine:Chatty", Workspace(answers_dir=tmp_path, batch_size=8)).extract(
-                said
-            )
+            load_extractor("mine:Chatty", dataclasses.replace(at, batch_size=8)).extract(said)
         assert len(sys.modules["mine"].asked) == 24
 
 

@@ -106,7 +106,7 @@ def test_an_unparsed_verdict_is_asked_for_once_more(tmp_path):
         assert store.table()["status"].eq("ok").value_counts().to_dict() == {True: 5, False: 2}
 
 
-def test_samples_show_the_judges_own_noise(tmp_path):
+def test_samples_show_the_judges_own_noise(at, tmp_path):
     plans = {
         "Student Answer: steady": ["say Score: 1"],
         "Student Answer: shaky": ["say Score: 1", "say Score: 0.5", "say Score: 0"],
@@ -122,16 +122,16 @@ def test_samples_show_the_judges_own_noise(tmp_path):
     assert "/ unreadable: there is no line" in judged["verdict"][2]
     greedy = {"model": "field-guide-vlm-few", "decoding": {"temperature": 0}}
     with pytest.raises(VragError, match=r"3 samples"):
-        load_judge(greedy, Workspace(answers_dir=tmp_path), rubric=RUBRIC, samples=3)
+        load_judge(greedy, at, rubric=RUBRIC, samples=3)
 
 
-def test_the_judge_is_named_by_a_parameter(monkeypatch, tmp_path):
+def test_the_judge_is_named_by_a_parameter(monkeypatch, at):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
-    assert isinstance(load_judge("rule", Workspace(answers_dir=tmp_path)), RuleJudge)
-    assert load_judge(PAPER_JUDGE, Workspace(answers_dir=tmp_path), rubric=RUBRIC).name == "o4-mini"
+    assert isinstance(load_judge("rule", at), RuleJudge)
+    assert load_judge(PAPER_JUDGE, at, rubric=RUBRIC).name == "o4-mini"
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(VragError, match=r"export OPENAI_API_KEY"):
-        load_judge(PAPER_JUDGE, Workspace(answers_dir=tmp_path), rubric=RUBRIC)
+        load_judge(PAPER_JUDGE, at, rubric=RUBRIC)
 
 
 @pytest.mark.parametrize("row", [{"answer": np.nan}, {"answer": None}, {"query_id": "unknown"}])

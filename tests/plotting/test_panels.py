@@ -198,9 +198,9 @@ def test_no_names_however_long_break_the_rules_of_a_figure(tmp_path_factory, thr
     assert broken_rules(folder / "x.svg") == []
 
 
-def test_a_figure_has_its_title_caption_and_mark_in_its_svg_and_for_latex(tmp_path):
+def test_a_figure_has_its_title_caption_and_mark_in_its_svg_and_for_latex(at, tmp_path):
     figure = line_plot(means(), **LINES, title="A & B differ", caption="Mean of 5 %.")
-    save_figure(figure, Workspace(figures_dir=tmp_path), "x", means(), mark="synthetic data")
+    save_figure(figure, at, "x", means(), mark="synthetic data")
     drawing = (tmp_path / "x.svg").read_text(encoding="utf-8")
     assert "<title>A &amp; B differ</title>" in drawing
     assert "<desc>Mean of 5 %.</desc>" in drawing

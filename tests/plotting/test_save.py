@@ -35,7 +35,7 @@ def test_a_figure_is_saved_with_its_numbers_in_the_papers_order(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_layout_off_in_the_last_digits_gives_the_same_svg(tmp_path):
+def test_a_layout_off_in_the_last_digits_gives_the_same_svg(at, tmp_path):
     """As the solver of constrained layouts does from run to run."""
     drawings = []
     for off in (0.0, 3e-14):
@@ -43,7 +43,7 @@ def test_a_layout_off_in_the_last_digits_gives_the_same_svg(tmp_path):
         for place in (0, 1):
             axis = figure.add_axes((0.1 + 0.45 * place + off, 0.1, 0.4, 0.8 + off))
             axis.plot([0, 1], [0, 1])
-        save_figure(figure, Workspace(figures_dir=tmp_path), "x", NUMBERS)
+        save_figure(figure, at, "x", NUMBERS)
         drawings.append((tmp_path / "x.svg").read_text(encoding="utf-8"))
     assert drawings[0] == drawings[1]
     clips = re.findall(r'<clipPath id="(.*?)"', drawings[0])
@@ -104,8 +104,8 @@ def test_signs_that_pdflatex_stops_at_are_commands():
     assert lines[4] == r"$-$1 $\pm$ 2 $\le$ 3 $\times$ 4 \dots{} $-$5 \\"
 
 
-def test_a_styled_table_is_saved_as_its_data_and_is_no_result(tmp_path):
-    save_table(SHOWN.set_index("model").style, Workspace(figures_dir=tmp_path), "03_mine")
+def test_a_styled_table_is_saved_as_its_data_and_is_no_result(at, tmp_path):
+    save_table(SHOWN.set_index("model").style, at, "03_mine")
     read = pd.read_csv(tmp_path / "03_mine.table.csv")
     pd.testing.assert_frame_equal(read, SHOWN)
     assert (tmp_path / "03_mine.tex").read_text(encoding="utf-8") == to_latex(SHOWN)
