@@ -34,6 +34,7 @@ from vrag_kit.claims.verdicts import EvidenceItem, Label
 from vrag_kit.errors import VragError
 from vrag_kit.judging import UnparsedError
 from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.workspace import Workspace
 
 E, N = EntailmentLabel.ENTAILMENT, EntailmentLabel.NEUTRAL
 C = EntailmentLabel.CONTRADICTION
@@ -123,7 +124,7 @@ def test_no_model_checks_itself(server, answerer, at):
     forbid_self_check("eyes-72b", ["eyes"])
 
 
-def test_a_custom_extractor_of_no_claims_is_stopped(mine, at):
+def test_a_custom_extractor_of_no_claims_is_stopped(mine, tmp_path):
     mine("""
 asked = []
 class Chatty:
@@ -133,9 +134,10 @@ class Chatty:
         return ["NONE\\nbut one"] * len(prompts)
 """)
     said = [AnswerText(query_id="q", question="Which?", words=f"{each} owls") for each in range(60)]
+    at = Workspace(answers_dir=tmp_path, batch_size=8)
     for _ in range(2):
         with pytest.raises(VragError, match=r"claims of 'Chatty': 24 of 24 .*NONE stands beside"):
-            load_extractor("mine:Chatty", dataclasses.replace(at, batch_size=8)).extract(said)
+            load_extractor("mine:Chatty", at).extract(said)
         assert len(sys.modules["mine"].asked) == 24
 
 
