@@ -122,17 +122,15 @@ def project(tmp_path: Path) -> Path:
     """A project of two notebooks that write one file each, and a parameter file."""
     for name in ("params", "figures"):
         (tmp_path / name / "guide").mkdir(parents=True)
-    books, figures = tmp_path / "notebooks" / "guide", str(tmp_path / "figures")
-    notebook(
-        books / "01_one.ipynb",
-        f"figures_dir = {figures!r}\nk = 1\nshare = 0.5",
-        "from pathlib import Path\nPath(figures_dir, 'guide/01_one.csv').write_text(str(k))",
-    )
-    notebook(
-        books / "02_two.ipynb",
-        f"figures_dir = {figures!r}\nsource = ''",
-        "from pathlib import Path\nPath(figures_dir, 'guide/02_two.csv').write_text('none')",
-    )
+    figures = f"figures_dir = {str(tmp_path / 'figures')!r}\n"
+    for name, parameters, value in (
+        ("01_one", "k = 1\nshare = 0.5", "str(k)"),
+        ("02_two", "source = ''", "'none'"),
+    ):
+        code = (
+            f"from pathlib import Path\nPath(figures_dir, 'guide/{name}.csv').write_text({value})"
+        )
+        notebook(tmp_path / "notebooks/guide" / f"{name}.ipynb", figures + parameters, code)
     (tmp_path / "params/guide/p.yaml").write_text("k: 2\n", encoding="utf-8")
     return tmp_path
 
@@ -185,23 +183,16 @@ def write_annotations(tmp_path: Path, tree: Path) -> Callable[..., Path]:
     """Write annotation rows: a good row for Branta leucopsis changed by the given
     dicts; strings are written as they are.
     """
-    folder = next(tree.iterdir()).name
+    folder, path = next(tree.iterdir()).name, tmp_path / "annotations.jsonl"
+    good: dict[str, object] = {"question": "What color are the feet of the goose?"}
+    good |= {"answer": ["black"], "sn": "Branta leucopsis"}
+    good["images"] = {f"{folder}/{name}.jpg": int(name == "a") for name in "abcd"}
 
     def write(*changes: dict[str, object] | str) -> Path:
-        path = tmp_path / "annotations.jsonl"
-        good = {
-            "question": "What color are the feet of the goose?",
-            "answer": ["black"],
-            "sn": "Branta leucopsis",
-            "images": {f"{folder}/{name}.jpg": int(name == "a") for name in "abcd"},
-        }
-        path.write_text(
-            "".join(
-                (change if isinstance(change, str) else json.dumps({**good, **change})) + "\n"
-                for change in changes
-            ),
-            encoding="utf-8",
-        )
+        with path.open("w", encoding="utf-8") as file:
+            for change in changes:
+                row = change if isinstance(change, str) else json.dumps({**good, **change})
+                file.write(f"{row}\n")
         return path
 
     return write

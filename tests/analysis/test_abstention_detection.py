@@ -2,8 +2,6 @@
 accuracy of the answers given over their share.
 """
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd
@@ -19,9 +17,7 @@ from vrag_kit.errors import VragError
 
 
 @given(st.integers(1, 300), st.integers(1, 300), st.floats(0, 1), st.floats(0, 1))
-def test_d_prime_is_that_of_scipys_normal(
-    signals: int, noises: int, hit: float, alarm: float
-) -> None:
+def test_d_prime_is_that_of_scipys_normal(signals, noises, hit, alarm):
     hits, alarms = round(hit * signals), round(alarm * noises)
     z_hit = norm.ppf((hits + 0.5) / (signals + 1))
     z_alarm = norm.ppf((alarms + 0.5) / (noises + 1))
@@ -35,7 +31,7 @@ def judged(rows: list[tuple[str, bool, float, float]], draw: int = 0) -> pd.Data
     return table.assign(model="m", group=table["query_id"], draw=draw)
 
 
-def test_hits_are_without_evidence_and_false_alarms_with_some() -> None:
+def test_hits_are_without_evidence_and_false_alarms_with_some():
     rows = []
     for number in range(10):
         rows += [(f"q{number}", False, float(number < 8), 0.0)]
@@ -53,7 +49,7 @@ def test_hits_are_without_evidence_and_false_alarms_with_some() -> None:
         assert row["ci_low"] < row["value"] < row["ci_high"]
 
 
-def test_without_doubt_or_with_few_groups_there_is_no_interval() -> None:
+def test_without_doubt_or_with_few_groups_there_is_no_interval():
     sure = [(f"q{i}", bool(i % 2), float(not i % 2), 1.0) for i in range(10)]
     table = abstention_detection(judged(sure), by=["model"]).set_index("metric")
     assert table.loc["d_prime", "value"] == pytest.approx(d_prime(5, 5, 0, 5)[0])
@@ -66,7 +62,7 @@ def test_without_doubt_or_with_few_groups_there_is_no_interval() -> None:
         assert ends.notna().tolist() == [groups == 5] * 2
 
 
-def test_whether_a_context_can_answer_is_read_from_the_labels() -> None:
+def test_whether_a_context_can_answer_is_read_from_the_labels():
     three = benchmark(["q"], "abc", {"q": {"a": 1, "b": 0}})
     table = pd.DataFrame({"query_id": ["q"] * 4, "doc_ids": [("a",), ("b", "a"), ("b", "c"), ()]})
     labelled = add_has_evidence(table, three)
@@ -76,7 +72,7 @@ def test_whether_a_context_can_answer_is_read_from_the_labels() -> None:
         abstention_detection(unlabelled, by=["model"])
 
 
-def test_samples_give_a_curve_from_the_surest_prompts_on() -> None:
+def test_samples_give_a_curve_from_the_surest_prompts_on():
     # declined of 4 samples: a none (all right), b one (2 of 3 right), c all
     rows = [("a", True, 0.0, 1.0)] * 4
     rows += [("b", True, 1.0, 0.0), *[("b", True, 0.0, 1.0)] * 2, ("b", True, 0.0, 0.0)]

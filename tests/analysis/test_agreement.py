@@ -2,8 +2,6 @@
 correction against hand calculations and simulations.
 """
 
-from __future__ import annotations
-
 import math
 
 import factories
@@ -32,7 +30,7 @@ PAPER = expand_confusion(published("visual_rag", table=9))
 TABLE_9 = agreement(PAPER, READINGS).set_index(["label_mapping", "metric"])
 
 
-def test_kappa_and_its_interval_agree_with_statsmodels() -> None:
+def test_kappa_and_its_interval_agree_with_statsmodels():
     ours = TABLE_9.loc[("strict", "kappa")]
     theirs = cohens_kappa(confusion_matrix(PAPER), wt="linear")
     assert ours["value"] == pytest.approx(theirs.kappa)
@@ -51,14 +49,14 @@ def corrected(judged: pd.DataFrame, rows: list[int], human: list[str]) -> pd.Ser
     return table[table["metric"] == "corrected"].iloc[0]
 
 
-def test_the_correction_agrees_with_a_case_worked_by_hand() -> None:
+def test_the_correction_agrees_with_a_case_worked_by_hand():
     row = corrected(arm([1, 1, 0.5, 0.5, 0, 1], "aabbcd"), [0, 2, 4], ["true", "false", "false"])
     # judge 4 / 6; human − judge of the labelled: 0, −0.5, 0: mean −1/6; 4/6 − 1/6 = 0.5
     assert row[["value", "n", "n_failed", "n_labelled"]].tolist() == [pytest.approx(0.5), 6, 0, 3]
     assert row["ci_low"] < 0.5 < row["ci_high"]
 
 
-def test_strata_count_as_often_as_their_answers_not_as_their_labels() -> None:
+def test_strata_count_as_often_as_their_answers_not_as_their_labels():
     judged = pd.concat(
         [arm([1, 1, 1, 0], "abcd"), arm([1] * 6 + [0] * 6, "abcdef" * 2, "gt_clue")],
         ignore_index=True,
@@ -91,7 +89,7 @@ def opposite(seed: int) -> tuple[pd.DataFrame, list[str]]:
 
 
 @pytest.mark.slow
-def test_with_as_many_labels_of_each_arm_the_truth_is_covered_over_arms_and_in_gains() -> None:
+def test_with_as_many_labels_of_each_arm_the_truth_is_covered_over_arms_and_in_gains():
     truth = {"all": (80 * 0.3 + 400 * 0.7) / 480, "corrected_gain": 0.4, "estimated_bias": -0.35}
     covered = dict.fromkeys([*truth, "gain"], 0)
     for seed in range(16):
@@ -108,7 +106,7 @@ def test_with_as_many_labels_of_each_arm_the_truth_is_covered_over_arms_and_in_g
     assert min(covered.values()) >= 13, covered  # 95 % nominal: 15 of 16
 
 
-def test_beside_a_gain_stands_the_differential_bias_that_cancels_it() -> None:
+def test_beside_a_gain_stands_the_differential_bias_that_cancels_it():
     judged = pd.concat(
         [arm([1, 0, 0, 0], "abcd"), arm([1, 1, 1, 0], "abcd", "gt_clue")], ignore_index=True
     )
@@ -127,7 +125,7 @@ def test_beside_a_gain_stands_the_differential_bias_that_cancels_it() -> None:
         judge_bias_check(judged, pairs, baseline="top_k")
 
 
-def test_a_gain_is_that_of_compare_on_the_questions_that_both_arms_answered() -> None:
+def test_a_gain_is_that_of_compare_on_the_questions_that_both_arms_answered():
     easy, species = [1.0] * 12 + [0.0] * 12, "abcdefghijkl" * 2
     clue = arm([*easy[:12], *[math.nan] * 9, 0.0, 0.0, 0.0], species, "gt_clue")
     judged = pd.concat([arm(easy, species), clue], ignore_index=True)
@@ -145,7 +143,7 @@ def test_a_gain_is_that_of_compare_on_the_questions_that_both_arms_answered() ->
     assert table["n"].tolist() == [15, 15, 30, 30]  # labels on these questions only
 
 
-def test_too_few_labels_give_no_interval_and_none_no_value() -> None:
+def test_too_few_labels_give_no_interval_and_none_no_value():
     judged = pd.concat(
         [arm([1, 0, 1], "abc"), arm([1, 0, 0.5], "abc", "gt_clue")], ignore_index=True
     )
@@ -158,7 +156,7 @@ def test_too_few_labels_give_no_interval_and_none_no_value() -> None:
     assert list(table["n_labelled"]) == [1, 1, 0, 0]
 
 
-def test_measures_are_those_of_scikit_learn() -> None:
+def test_measures_are_those_of_scikit_learn():
     readings = {"strict": READINGS["strict"], "false": READINGS["partial is false"]}
     rng = np.random.default_rng(1)
     human, judge = rng.choice(list(LABEL_SCORES), (2, 60))
@@ -173,7 +171,7 @@ def test_measures_are_those_of_scikit_learn() -> None:
     assert table["false", "macro_f1"] == pytest.approx(expected)
 
 
-def test_measures_agree_with_scipy_and_scikit_learn_over_the_pairs_that_have_both() -> None:
+def test_measures_agree_with_scipy_and_scikit_learn_over_the_pairs_that_have_both():
     rng = np.random.default_rng(1)
     x = rng.integers(0, 5, 40) / 4  # with many ties
     y = np.round(np.clip(x + rng.normal(0, 0.4, 40), 0, 1) * 2) / 2
@@ -191,7 +189,7 @@ def test_measures_agree_with_scipy_and_scikit_learn_over_the_pairs_that_have_bot
         assert (found.n, found.n_failed) == (36, 4)
 
 
-def test_what_does_not_vary_has_no_correlation_and_what_does_not_differ_no_interval() -> None:
+def test_what_does_not_vary_has_no_correlation_and_what_does_not_differ_no_interval():
     constant = association([1, 1, 1], [0, 1, 0], list("abc"), measure="spearman")
     assert math.isnan(constant.value)
     perfect = association([0, 1, 0, 1], [0, 1, 0, 1], list("abcd"), measure="kappa")

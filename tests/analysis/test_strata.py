@@ -2,8 +2,6 @@
 told from its answers without an image, never by the answers that are reported.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +18,6 @@ from vrag_kit.analysis import (
 )
 from vrag_kit.analysis.strata import ALL, KNOWN, LEFT_OUT, NO_VERDICT, UNKNOWN
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark
 
 FEW = WEIGHTS / "field-guide-vlm-few"
 
@@ -43,7 +40,7 @@ OPPOSITE = {
 }
 
 
-def test_guessing_is_not_taken_for_knowledge() -> None:
+def test_guessing_is_not_taken_for_knowledge():
     guesses = (np.random.default_rng(0).random((4000, 4)) < 0.3).astype(float)
     found = expand_strata(judged({"zero_shot": guesses.tolist()}), {})
     means = mean_scores(found, by=["stratum"]).query("metric == 'accuracy'").set_index("stratum")
@@ -53,7 +50,7 @@ def test_guessing_is_not_taken_for_knowledge() -> None:
     assert means.loc[[KNOWN, UNKNOWN], "n"].sum() == means.loc[ALL, "n"] == 4000
 
 
-def test_each_half_of_the_answers_chooses_for_every_other_question() -> None:
+def test_each_half_of_the_answers_chooses_for_every_other_question():
     first, second = [1.0, 0.0], [0.0, 1.0]
     found = expand_strata(judged({"zero_shot": [first, first, second, second]}), {})
     kept = found[found["stratum"] != ALL].set_index("query_id")
@@ -61,7 +58,7 @@ def test_each_half_of_the_answers_chooses_for_every_other_question() -> None:
     assert kept["stratum"].to_dict() == {"q0": KNOWN, "q1": UNKNOWN, "q2": UNKNOWN, "q3": KNOWN}
 
 
-def test_a_single_answer_chooses_and_is_left_out_and_the_table_says_so() -> None:
+def test_a_single_answer_chooses_and_is_left_out_and_the_table_says_so():
     found = expand_strata(judged(OPPOSITE), {})
     results = mean_scores(found, by=["stratum", "model", "setting", "k"])
     table = settings_table(results.query("metric == 'accuracy'"))
@@ -74,7 +71,7 @@ def test_a_single_answer_chooses_and_is_left_out_and_the_table_says_so() -> None
     assert table.index[0][0] == KNOWN + LEFT_OUT
 
 
-def test_questions_without_a_verdict_are_a_stratum_of_their_own() -> None:
+def test_questions_without_a_verdict_are_a_stratum_of_their_own():
     table = judged({"zero_shot": [[np.nan], [1.0]], "gt_clue": [[1.0], [1.0], [0.0]]})
     found = expand_strata(table, {}).query("setting == 'gt_clue'").set_index("query_id")["stratum"]
     assert found["q0"].tolist() == found["q2"].tolist() == [NO_VERDICT, ALL]
@@ -82,7 +79,7 @@ def test_questions_without_a_verdict_are_a_stratum_of_their_own() -> None:
 
 @pytest.mark.parametrize("asked", [1, 4])
 @pytest.mark.parametrize("told", [{}, {"m": ["s1", "s9"]}])
-def test_assigned_strata_are_the_expanded_ones(asked: int, told: dict[str, list[str]]) -> None:
+def test_assigned_strata_are_the_expanded_ones(asked, told):
     scores = {setting: [each * asked for each in of] for setting, of in OPPOSITE.items()}
     table = judged(scores).sample(frac=1, random_state=0)
     placed = assign_stratum(table, told)
@@ -95,7 +92,7 @@ def test_assigned_strata_are_the_expanded_ones(asked: int, told: dict[str, list[
     assert set(none["stratum"]) == {""}
 
 
-def test_without_answers_to_tell_what_a_model_knows_the_way_out_is_named() -> None:
+def test_without_answers_to_tell_what_a_model_knows_the_way_out_is_named():
     table = judged({"gt_clue": [[1.0]]})
     with pytest.raises(VragError, match=r"m has .*zero_shot\(benchmark\)"):
         expand_strata(table, {})
@@ -104,7 +101,7 @@ def test_without_answers_to_tell_what_a_model_knows_the_way_out_is_named() -> No
 MODELS = ["field-guide-vlm-few", {"model": str(FEW), "name": "mine"}, "gpt-4o@openai"]
 
 
-def test_renamed_folders_are_known_by_names_in_questions(guide: Benchmark) -> None:
+def test_renamed_folders_are_known_by_names_in_questions(guide):
     species = sorted(set(guide.groups.values()))
     renamed = {name: f"thing {number}" for number, name in enumerate(species)}
     queries = {

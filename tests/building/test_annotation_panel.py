@@ -1,8 +1,12 @@
-"""The annotation panel, by its messages: the screen shows what the disk holds."""
+"""The annotation panel, by its messages: the screen shows what the disk holds, of which a kill
+loses nothing that was saved.
+"""
 
-from __future__ import annotations
-
+import itertools
 import json
+import multiprocessing
+import os
+import time
 from functools import partial
 from pathlib import Path
 from shutil import copyfile
@@ -14,7 +18,7 @@ from PIL import Image
 from retrieval_data import refused
 
 from vrag_kit.building.annotation_panel import AnnotationPanel, annotate, annotation_page
-from vrag_kit.building.annotations import Vote, read_votes
+from vrag_kit.building.annotations import FORMAT, AnnotationFile, Vote, read_votes
 from vrag_kit.building.decisions import Dispute
 from vrag_kit.building.species import read_species_folders
 
@@ -22,7 +26,7 @@ NASTY = "Which <script>alert(1)</script> color?"
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     """Two species: 60 images of a goose, which make three pages, and 5 of a swan."""
     for species, count in (("goose", 60), ("swan", 5)):
         (tmp_path / "images" / species).mkdir(parents=True)
@@ -33,7 +37,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "annotations" / "ada.jsonl"
 
 
@@ -80,7 +84,7 @@ def ticked(panel: AnnotationPanel) -> list[int]:
     return [place for place, tile in enumerate(panel.view["tiles"]) if tile["clue"]]
 
 
-def test_every_tick_is_on_disk_at_once_and_can_be_taken_back(root: Path, path: Path) -> None:
+def test_every_tick_is_on_disk_at_once_and_can_be_taken_back(root, path):
     panel = opened(root, path)
     assert read_votes(path).votes == {}  # there is a file, and nobody has looked yet
     look(panel)
@@ -97,7 +101,7 @@ def test_every_tick_is_on_disk_at_once_and_can_be_taken_back(root: Path, path: P
     assert path.read_bytes() == before  # what is said twice is written once
 
 
-def test_the_order_is_each_annotators_and_stays(root: Path, tmp_path: Path) -> None:
+def test_the_order_is_each_annotators_and_stays(root, tmp_path):
     def order(name: str, **more: Any) -> list[str]:
         panel = opened(root, tmp_path / f"{name}.jsonl", ASKED[1:], name, **more)
         return [tile["image"] for tile in panel.view["tiles"]]
@@ -110,7 +114,7 @@ def test_the_order_is_each_annotators_and_stays(root: Path, tmp_path: Path) -> N
     assert [image for image in order("Ada") if image != "swan/new.jpg"] == ada
 
 
-def test_done_needs_every_page_and_an_answer_if_there_are_clues(root: Path, path: Path) -> None:
+def test_done_needs_every_page_and_an_answer_if_there_are_clues(root, path):
     panel = opened(root, path)
     assert panel.view["not_done"] == "60 of 60 images were not on the screen yet"
     look(panel, 2)
@@ -131,7 +135,7 @@ def test_done_needs_every_page_and_an_answer_if_there_are_clues(root: Path, path
     assert panel.view["progress"].startswith("question 3 of 3, 2 done, 0 skipped")
 
 
-def test_an_opened_file_goes_on_where_it_was_left(root: Path, path: Path) -> None:
+def test_an_opened_file_goes_on_where_it_was_left(root, path):
     panel = send(opened(root, path), "question", place=1)
     look(panel)
     send(panel, "done")
@@ -147,7 +151,7 @@ def test_an_opened_file_goes_on_where_it_was_left(root: Path, path: Path) -> Non
     assert send(again, "done").view["question_id"] == "q3"  # q2 is done already
 
 
-def test_a_done_question_changes_only_after_it_is_reopened(root: Path, path: Path) -> None:
+def test_a_done_question_changes_only_after_it_is_reopened(root, path):
     panel = opened(root, path, ASKED[1:])
     look(panel)
     send(panel, "done")
@@ -165,7 +169,7 @@ def test_a_done_question_changes_only_after_it_is_reopened(root: Path, path: Pat
     assert len(voted(path, "q2").clues) == 1
 
 
-def test_the_screen_shows_the_disk(root: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_screen_shows_the_disk(root, path, monkeypatch):
     def full(_: int) -> None:
         raise OSError(28, "full")
 
@@ -186,7 +190,7 @@ def test_the_screen_shows_the_disk(root: Path, path: Path, monkeypatch: pytest.M
     assert (panel.view["message"], ticked(panel)) == ("", [0, 1])
 
 
-def test_a_dispute_is_settled_among_its_images(root: Path, path: Path) -> None:
+def test_a_dispute_is_settled_among_its_images(root, path):
     images = ("goose/3.jpg", "goose/7.jpg")
     disputes = {"q1": Dispute(images, frozenset(images[1:]), "black | red")}
     panel = opened(root, path, asked(("q1", "goose")), disputes=disputes)
@@ -197,7 +201,7 @@ def test_a_dispute_is_settled_among_its_images(root: Path, path: Path) -> None:
     assert voted(path).images == {images[0]: 0, images[1]: 1}  # what both ticked stays ticked
 
 
-def test_a_bad_assignment_is_refused(root: Path, path: Path) -> None:
+def test_a_bad_assignment_is_refused(root, path):
     lacking, none = ASKED.drop(columns="explanation"), ASKED[:0]
     refused(partial(opened, root, path, lacking), "'explanation'", "question_id")
     refused(partial(opened, root, path, none), "no question to annotate")
@@ -206,7 +210,7 @@ def test_a_bad_assignment_is_refused(root: Path, path: Path) -> None:
     assert not path.exists()
 
 
-def test_the_page_without_a_kernel_is_escaped(root: Path, path: Path) -> None:
+def test_the_page_without_a_kernel_is_escaped(root, path):
     panel = opened(root, path)
     look(panel)
     tick(panel, 1, 2, 3)
@@ -218,7 +222,7 @@ def test_the_page_without_a_kernel_is_escaped(root: Path, path: Path) -> None:
     assert "<script" not in html
 
 
-def test_skip_needs_more_than_9_clues_in_the_first_27_images(root: Path, path: Path) -> None:
+def test_skip_needs_more_than_9_clues_in_the_first_27_images(root, path):
     panel = opened(root, path)
     look(panel)
     tick(panel, *range(9))
@@ -231,7 +235,7 @@ def test_skip_needs_more_than_9_clues_in_the_first_27_images(root: Path, path: P
     assert (voted(path).status, len(voted(path).clues)) == ("skipped", 15)
 
 
-def test_a_damaged_image_can_be_neither_ticked_nor_seen(root: Path, path: Path) -> None:
+def test_a_damaged_image_can_be_neither_ticked_nor_seen(root, path):
     (root / "swan" / "0.jpg").write_bytes(b"no picture")
     panel = opened(root, path, ASKED[1:2])
     look(panel)
@@ -244,7 +248,7 @@ def test_a_damaged_image_can_be_neither_ticked_nor_seen(root: Path, path: Path) 
     assert (len(vote.images), vote.unreadable) == (4, ["swan/0.jpg"])
 
 
-def test_no_other_file_is_sent(root: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_other_file_is_sent(root, path, monkeypatch):
     panel, sent = opened(root, path), list[str]()
     monkeypatch.setattr(panel, "send", lambda content, buffers: sent.append(content["image"]))
     send(panel, "thumbnails")
@@ -255,9 +259,62 @@ def test_no_other_file_is_sent(root: Path, path: Path, monkeypatch: pytest.Monke
     assert len(json.dumps(panel.widget.get_state())) < 30_000  # with the panel's own code
 
 
-def test_two_panels_on_one_file_keep_what_each_of_them_says(root: Path, path: Path) -> None:
+def test_two_panels_on_one_file_keep_what_each_of_them_says(root, path):
     first, second = opened(root, path), opened(root, path)
     look(first)
     tick(first, 0)
     tick(second, 1)
     assert ticked(second) == [0, 1]
+
+
+WORDS = {"species": "s", "folder": "goose", "question": "Which feet?", "feature": "feet"}
+
+
+def vote(question_id: str) -> Vote:
+    return Vote.model_validate({"question_id": question_id, **WORDS})
+
+
+def _save_on_and_on(path, saved):
+    file = AnnotationFile(path, "Ada")
+    for number in itertools.count(len(file.annotations.votes)):
+        file.save(vote(f"q{number}"))
+        saved.value = number + 1
+
+
+def test_a_kill_loses_nothing_that_was_saved(tmp_path):
+    path, context = tmp_path / "ada.jsonl", multiprocessing.get_context("fork")
+    for kill in range(int(os.environ.get("VRAG_KILLS", "10"))):
+        saved = context.Value("i", 0)
+        writer = context.Process(target=_save_on_and_on, args=(path, saved))
+        writer.start()
+        while not saved.value:
+            time.sleep(0.001)
+        time.sleep(kill % 7 / 500)
+        writer.kill()
+        writer.join()
+        assert len(read_votes(path).votes) - saved.value in (0, 1)
+
+
+def test_a_file_that_is_another_annotators_or_bad_is_refused(tmp_path):
+    path = tmp_path / "new" / "ada.jsonl"
+    AnnotationFile(path, "Ada")
+    refused(partial(AnnotationFile, path, "Ben"), "ada.jsonl", "'Ada'", "'Ben'")
+    refused(partial(AnnotationFile, tmp_path / "x.jsonl", " "), "annotator", "name")
+    refused(partial(read_votes, tmp_path / "none.jsonl"), "none.jsonl")
+    path.write_text("Dear diary", encoding="utf-8")
+    refused(partial(AnnotationFile, path, "Ada"), "ada.jsonl", FORMAT)
+    assert path.read_text(encoding="utf-8") == "Dear diary"  # nothing is written over
+
+
+def test_a_failed_save_changes_nothing(tmp_path, monkeypatch):
+    def full(_: int) -> None:
+        raise OSError(28, "full")
+
+    file = AnnotationFile(tmp_path / "ada.jsonl", "Ada")
+    file.save(vote("q"))
+    before = file.path.read_bytes()
+    monkeypatch.setattr("vrag_kit.files.os.fsync", full)
+    with pytest.raises(OSError, match=r"ada\.jsonl"):
+        file.save(vote("r"))
+    assert list(file.annotations.votes) == ["q"]
+    assert file.path.read_bytes() == before

@@ -1,7 +1,8 @@
-"""From votes to a benchmark: agreement, disputes, and the rule 0 < clue rate ≤ 0.25."""
+"""From votes to a benchmark: agreement, disputes, the rule 0 < clue rate ≤ 0.25, and the files with
+which the notebooks run on it.
+"""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
@@ -10,11 +11,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
+from conftest import ROOT
+from PIL import Image
+from readme_pages import README
 from retrieval_data import refused
 from sklearn.metrics import cohen_kappa_score
 from votes import Votes, asked
 
+from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.building.annotations import read_annotation_files
+from vrag_kit.building.benchmark_files import write_benchmark
 from vrag_kit.building.decisions import (
     Decision,
     annotator_agreement,
@@ -24,18 +31,20 @@ from vrag_kit.building.decisions import (
     find_disputes,
     question_funnel,
 )
+from vrag_kit.building.questions import read_questions
 from vrag_kit.building.species import read_species_folders
+from vrag_kit.runner.plan import read_plan
 
 Decided = Callable[..., Decision]
 
 
 @pytest.fixture
-def votes(tmp_path: Path, tree: Path) -> Votes:
+def votes(tmp_path, tree):
     return Votes(tmp_path, *read_species_folders(tree))
 
 
 @pytest.fixture
-def decided(votes: Votes) -> Decided:
+def decided(votes):
     """What becomes of the question q by these annotators' votes, and perhaps a ruling."""
 
     def by(*names: str, ruling: bool = False, **how: float) -> Decision:
@@ -50,7 +59,7 @@ def letters(doc_ids: Sequence[str]) -> str:
     return "".join(Path(doc_id).stem for doc_id in doc_ids)
 
 
-def test_each_question_has_one_fate_and_the_first_reason_counts(votes: Votes) -> None:
+def test_each_question_has_one_fate_and_the_first_reason_counts(votes):
     votes("anna", "kept", "a", "black")
     votes("anna", "too_common", "ab", "black")
     votes("anna", "no_clue")
@@ -71,7 +80,7 @@ def test_each_question_has_one_fate_and_the_first_reason_counts(votes: Votes) ->
     assert question_funnel(5, 2, decisions)["n"].tolist() == [5, 2, 7, 6, 5, 3, 1]
 
 
-def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(votes: Votes) -> None:
+def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(votes):
     ticks = {"anna": ["ab", "c", "", "a"], "ben": ["b", "cd", "", "d"]}
     for name, ticked in ticks.items():
         for number, clues in enumerate(ticked):
@@ -88,7 +97,7 @@ def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(votes:
     assert annotator_agreement(votes.read("anna")).empty
 
 
-def test_disputed_images_come_first_with_who_says_what_and_all_answers(votes: Votes) -> None:
+def test_disputed_images_come_first_with_who_says_what_and_all_answers(votes):
     votes("anna", "images", "ac", "black")
     votes("ben", "images", "cd", "Black | grey")
     votes("anna", "answers", "b", "black")
@@ -102,7 +111,7 @@ def test_disputed_images_come_first_with_who_says_what_and_all_answers(votes: Vo
     assert [each.answer for each in found.values()] == ["black | grey", "black | brown"]
 
 
-def test_a_disputed_question_waits_for_the_adjudicator(votes: Votes, decided: Decided) -> None:
+def test_a_disputed_question_waits_for_the_adjudicator(votes, decided):
     votes("anna", "q", "ac", "black")
     votes("ben", "q", "c", "grey")
     waiting = decided("anna", "ben")
@@ -120,7 +129,7 @@ def test_a_disputed_question_waits_for_the_adjudicator(votes: Votes, decided: De
         assert decision.reason == "annotators differ on 1 images that are not ruled on"
 
 
-def test_without_a_dispute_all_answers_are_accepted(votes: Votes, decided: Decided) -> None:
+def test_without_a_dispute_all_answers_are_accepted(votes, decided):
     votes("anna", "q", "a", "black | grey")
     votes("ben", "q", "a", "Grey|black", shown="abc")
     decision = decided("anna", "ben", limit=0.5)
@@ -130,7 +139,7 @@ def test_without_a_dispute_all_answers_are_accepted(votes: Votes, decided: Decid
     assert decision.clue_rate == pytest.approx(1 / 3)
 
 
-def test_votes_on_what_is_gone_are_left_out(votes: Votes, tmp_path: Path, tree: Path) -> None:
+def test_votes_on_what_is_gone_are_left_out(votes, tmp_path, tree):
     votes("anna", "q", "ab", "black", shown="abc")
     votes("anna", "reworded", "a", "black")
     next(tree.rglob("b.jpg")).unlink()
@@ -140,7 +149,7 @@ def test_votes_on_what_is_gone_are_left_out(votes: Votes, tmp_path: Path, tree: 
     assert list(found.votes["q"].images.values()) == [1, 0]
 
 
-def test_files_of_other_questions_are_refused(votes: Votes, tmp_path: Path, tree: Path) -> None:
+def test_files_of_other_questions_are_refused(votes, tmp_path, tree):
     votes("me", "other", "a", "black")
     log, second = tmp_path / "me.jsonl", tmp_path / "second" / "me.jsonl"
     second.parent.mkdir()
@@ -154,7 +163,7 @@ def test_files_of_other_questions_are_refused(votes: Votes, tmp_path: Path, tree
     refused(new, "ben.jsonl: ")
 
 
-def test_the_filter_is_measured_on_images_that_people_labelled(votes: Votes) -> None:
+def test_the_filter_is_measured_on_images_that_people_labelled(votes):
     votes("anna", "q", "ab", "black")
     decisions = decide_questions(asked("q"), votes.read("anna"))
     doc_ids = [*votes.folder.images, "elsewhere/x.jpg"]
@@ -163,3 +172,73 @@ def test_the_filter_is_measured_on_images_that_people_labelled(votes: Votes) -> 
     table = filter_vs_annotators(presence, decisions).set_index("metric")
     assert table.loc["clues found", ["value", "n", "n_failed"]].tolist() == [0.5, 2, 0]
     assert table.loc["false alarms", ["value", "n", "n_failed"]].tolist() == [1.0, 1, 1]
+
+
+def decisions(tmp_path: Path, tree: Path, clues: str = "a", limit: float = 0.25) -> list[Decision]:
+    """One question, kept."""
+    votes = Votes(tmp_path, *read_species_folders(tree))
+    votes("anna", "q", clues, "black")
+    return decide_questions(asked("q"), votes.read("anna"), limit=limit)
+
+
+def test_the_ticks_that_the_readme_shows_make_a_benchmark(tmp_path):
+    things = tmp_path / "things"
+    (things / "mug").mkdir(parents=True)
+    for number in range(1, 5):
+        Image.new("RGB", (8, 8), (0, 0, 60 * number)).save(things / "mug" / f"IMG_{number}.jpg")
+    blocks = re.findall(r"```jsonl\n(.*?)```", README, re.DOTALL)
+    (log,) = [block for block in blocks if "annotations, version" in block]
+    (tmp_path / "ada.jsonl").write_text(log, encoding="utf-8")
+    lines = "mug,What color is the bottom of the mug?,bottom,ada\n"
+    (tmp_path / "questions.csv").write_text(f"species,question,feature,writer\n{lines}")
+    folders = read_species_folders(things)
+    questions = read_questions(tmp_path / "questions.csv", folders)
+    logs = read_annotation_files([tmp_path / "ada.jsonl"], questions, folders)
+    unfiltered = questions.assign(estimated_clue_rate=np.nan, n_judged=0, n_unjudged=0)
+    decided = decide_questions(unfiltered, logs)
+    benchmark = load_visual_rag(write_benchmark(tmp_path / "b", decided, things, "Mugs"), things)
+    (query,) = benchmark.queries.values()
+    assert (query.text, query.answers) == ("What color is the bottom of the mug?", ("blue",))
+    assert benchmark.relevant(query.query_id) == ("mug/IMG_2.jpg",)
+    assert len(benchmark.candidates(query.query_id) or ()) == 4
+
+
+def test_a_notebook_has_data_or_a_reason(tmp_path, tree, monkeypatch):
+    kept, title = decisions(tmp_path, tree), "Geese: wild & <tame>"
+    annotations = write_benchmark(tmp_path / "geese", kept, tree, title)
+    parameters = annotations.with_name("geese.yaml")
+    monkeypatch.chdir(ROOT)
+    given = {task.notebook.stem: task.given for task in read_plan(parameters).tasks}
+    data = {"name": title, "annotations": str(annotations), "image_root": str(tree)}
+    assert given["02_retriever_comparison"]["data"] == data
+    text = parameters.read_text(encoding="utf-8")
+    others = dict(re.findall(r"^# (\d\d_\w+): (.+)$", text, re.MULTILINE))
+    every = {file.stem for file in (ROOT / "notebooks" / "visual_rag").glob("[0-9]*.ipynb")}
+    assert given.keys() | others.keys() == {*every, "00_tour"}
+    left_out = " ".join(sorted(name[:2] for name in others))
+    assert left_out == "06 07 08 09 11 12 16 17 18"
+    assert others["06_number_of_clues"] == "no question has two clues, and another image"
+    assert others["07_easy_negatives"] == "there is one species alone"
+
+
+def test_nothing_is_written_over_another_benchmark(tmp_path, tree):
+    kept = decisions(tmp_path, tree)
+    before = write_benchmark(tmp_path / "mine", kept, tree, "Geese").read_bytes()
+    votes = Votes(tmp_path, *read_species_folders(tree))
+    votes("ben", "none")
+    none = decide_questions(asked("none", "new"), votes.read("ben"))
+    nothing = partial(write_benchmark, tmp_path / "mine", none, tree, "Geese")
+    refused(nothing, "annotations.jsonl", "1 no clue", "1 not annotated")
+    other = partial(write_benchmark, tmp_path / "mine", kept, Path("elsewhere"), "other")
+    refused(other, "mine", "'elsewhere'")
+    assert (tmp_path / "mine" / "annotations.jsonl").read_bytes() == before
+
+
+def test_named_models_stay_when_the_file_is_written_again(tmp_path, tree):
+    write = partial(write_benchmark, tmp_path / "mine", decisions(tmp_path, tree), tree, "Geese")
+    parameters = write().with_name("mine.yaml")
+    values = yaml.safe_load(parameters.read_text(encoding="utf-8"))
+    mine = {**values, "models": ["gpt-4o@openai"], "hardware": {"device": "cuda"}}
+    parameters.write_text(yaml.safe_dump(mine), encoding="utf-8")
+    write()
+    assert yaml.safe_load(parameters.read_text(encoding="utf-8")) == mine

@@ -1,9 +1,6 @@
 """The checker's own error: against true labels, and carried into the metrics' intervals."""
 
-from __future__ import annotations
-
 import dataclasses
-from pathlib import Path
 
 import factories
 import numpy as np
@@ -57,7 +54,7 @@ def _seen(letter: str, stream: np.random.Generator) -> str:
     return "E" if letter == "N" and stream.random() < 0.5 else letter
 
 
-def test_every_verdict_stands_beside_its_true_label() -> None:
+def test_every_verdict_stands_beside_its_true_label():
     sheets = {"sheet": [JUDGED, None], "true_sheet": [TRUE, TRUE]}
     found = verdict_pairs(pd.DataFrame({"query_id": ["q"] * 2, "group": "g", **sheets}))
     assert found["of"].tolist() == ["claims"] * 6 + ["gold claims"] * 3
@@ -69,7 +66,7 @@ def test_every_verdict_stands_beside_its_true_label() -> None:
     assert counts.to_numpy().tolist() == [[3, 1, 0, 0], [2, 1, 0, 1], [0, 0, 1, 0]]
 
 
-def test_with_all_answers_labelled_the_corrected_means_are_the_true_ones() -> None:
+def test_with_all_answers_labelled_the_corrected_means_are_the_true_ones():
     table, keys = world(30), ["family", "metric", "modality"]
     corrected = corrected_claim_means(table, table).set_index(keys)
     truth = claim_means(table.assign(sheet=table["true_sheet"])).set_index(keys)
@@ -88,7 +85,7 @@ def sample_of(*sheets: ClaimVerdicts | None) -> pd.DataFrame:
     return pd.DataFrame({"query_id": "q", "answer": words, "sheet": list(sheets)})
 
 
-def test_labels_by_hand_make_sheets_that_are_true(tmp_path: Path) -> None:
+def test_labels_by_hand_make_sheets_that_are_true(tmp_path):
     documents = [Document(doc_id=f"d{n}", text=f"<text> {n}") for n in range(2)]
     query = Query(query_id="q", text="What?", answers=("red", "blue"))
     benchmark, file = factories.benchmark([query], documents), tmp_path / "me.csv"
@@ -110,7 +107,7 @@ def test_labels_by_hand_make_sheets_that_are_true(tmp_path: Path) -> None:
     assert repr(again).startswith("AnnotationPanel: 9 of 10 labelled")
 
 
-def test_annotators_agree_with_one_another_and_with_the_checker() -> None:
+def test_annotators_agree_with_one_another_and_with_the_checker():
     sample = sample_of(JUDGED).assign(group="g")
     truth = labels_from_verdicts(sample.assign(true=[TRUE]), sheets="true")
     other = dict(list(truth.items())[:4])  # not all are labelled by both
@@ -129,7 +126,7 @@ def test_annotators_agree_with_one_another_and_with_the_checker() -> None:
     assert nobody.loc[nobody["second"] == "bob", "n"].tolist() == [0, 0]
 
 
-def test_two_annotators_are_read_from_two_files_or_one(tmp_path: Path) -> None:
+def test_two_annotators_are_read_from_two_files_or_one(tmp_path):
     head, files = "query_id,claim,item,label,annotator\n", [tmp_path / "a.csv", tmp_path / "b.csv"]
     files[0].write_text(f"{head}q,claim 0,d0,NEUTRAL,ann\n")
     files[1].write_text(f"{head}q,claim 0,d0,ENTAILMENT,bob\n")
@@ -141,7 +138,7 @@ def test_two_annotators_are_read_from_two_files_or_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_checkers_error_is_carried_into_the_interval() -> None:
+def test_the_checkers_error_is_carried_into_the_interval():
     """Half of the neutral verdicts are taken for entailed."""
     table = world(300)
 

@@ -1,21 +1,19 @@
-"""The images that annotations name come out of the archive whole, whatever happens on
-the way, and nothing else is written.
+"""The images that annotations name come out of the archive whole, whatever happens on the way, and
+nothing else is written; images by address come once, from public hosts alone.
 """
-
-from __future__ import annotations
 
 import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from traceback import format_exception
 
@@ -23,11 +21,15 @@ import numpy as np
 import pytest
 from archive_server import ArchiveServer, packed
 from commands import said
+from crag_rows import picture
 from PIL import Image
 
+from vrag_kit.benchmarks.datasets.crag_mm import cached_image_name
 from vrag_kit.errors import VragError
-from vrag_kit.fetching import extract, fetch_images, http, image_folder, resumable_tar
+from vrag_kit.fetching import downloads, extract, fetch_images, http, image_folder, resumable_tar
+from vrag_kit.fetching.downloads import download, download_images
 from vrag_kit.fetching.extract import NOTE
+from vrag_kit.fetching.http import AGENT, new_client
 
 
 @dataclass(frozen=True)
@@ -61,25 +63,25 @@ def world() -> World:
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Path:
+def archive(tmp_path):
     path = tmp_path / "train.tar.gz"
     path.write_bytes(world().data)
     return path
 
 
 @pytest.fixture
-def server() -> Iterator[ArchiveServer]:
+def server():
     with ArchiveServer(world().data) as started:
         yield started
 
 
 @pytest.fixture(autouse=True)
-def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_waits(monkeypatch):
     monkeypatch.setattr(http, "PAUSES", (0.01, 0.01, 0.01))
     monkeypatch.setattr(resumable_tar, "SPAN_BYTES", 1 << 20)
 
 
-def test_a_local_archive_gives_what_is_named(archive: Path, tmp_path: Path) -> None:
+def test_a_local_archive_gives_what_is_named(archive, tmp_path):
     row = {"question": "Q?", "answer": ["black"], "sn": "Branta x"}
     row["images"] = dict.fromkeys(world().wanted, 1)
     (tmp_path / "rows.jsonl").write_text(json.dumps(row))
@@ -96,9 +98,7 @@ def test_a_local_archive_gives_what_is_named(archive: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("cuts", [(), (300_000, 0, 1, 500_000, 0, 0, 900_000)])
-def test_an_archive_is_read_once_through_breaks(
-    server: ArchiveServer, tmp_path: Path, cuts: tuple[int, ...]
-) -> None:
+def test_an_archive_is_read_once_through_breaks(server, tmp_path, cuts):
     server.cuts = list(cuts)
     assert not fetch_images(world().wanted, server.url, tmp_path).missing
     assert server.sent <= len(world().data)
@@ -107,20 +107,20 @@ def test_an_archive_is_read_once_through_breaks(
     world().check(tmp_path)
 
 
-def test_reading_stops_at_the_last_image(server: ArchiveServer, tmp_path: Path) -> None:
+def test_reading_stops_at_the_last_image(server, tmp_path):
     server.pause = 0.002
     fetched = fetch_images([world().wanted[1]] * 2, server.url, tmp_path)
     assert (fetched.wanted, fetched.fetched) == (1, 1)
     assert server.sent < len(world().data)
 
 
-def test_a_server_without_ranges_fails(server: ArchiveServer, tmp_path: Path) -> None:
+def test_a_server_without_ranges_fails(server, tmp_path):
     server.cuts, server.ranges = [1_000_000], False
     with pytest.raises(VragError, match="no Range support"):
         fetch_images(world().wanted, server.url, tmp_path)
 
 
-def test_a_replaced_archive_is_an_error(server: ArchiveServer, tmp_path: Path) -> None:
+def test_a_replaced_archive_is_an_error(server, tmp_path):
     other = packed((f"train/{name}", data[::-1]) for name, data in world().images.items())
     server.cuts = [1_000_000]
     server.replacement = (other[: len(world().data)].ljust(len(world().data), b"\0"), '"second"')
@@ -130,7 +130,7 @@ def test_a_replaced_archive_is_an_error(server: ArchiveServer, tmp_path: Path) -
         assert path.read_bytes() == world().images[path.relative_to(tmp_path).as_posix()]
 
 
-def test_a_remote_file_reads_like_a_local_one_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_remote_file_reads_like_a_local_one_in_any_order(monkeypatch):
     monkeypatch.setattr(http, "WINDOW_BYTES", 1000)
     rng = np.random.default_rng(3)
     data = rng.bytes(20_000)
@@ -149,7 +149,7 @@ def test_a_remote_file_reads_like_a_local_one_in_any_order(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("change", ["archive", "wanted", "image", "note"])
-def test_no_image_is_missed(server: ArchiveServer, tmp_path: Path, change: str) -> None:
+def test_no_image_is_missed(server, tmp_path, change):
     server.cuts = [len(world().data) * 2 // 3, 0, 0, 0]
     with pytest.raises(VragError, match="gave up after 4 tries"):
         fetch_images(world().wanted, server.url, tmp_path)
@@ -169,7 +169,7 @@ def test_no_image_is_missed(server: ArchiveServer, tmp_path: Path, change: str) 
     after.check(tmp_path)
 
 
-def test_runs_wait_for_one_another(archive: Path, tmp_path: Path) -> None:
+def test_runs_wait_for_one_another(archive, tmp_path):
     def run(_: int) -> int:
         return fetch_images(world().wanted, archive, tmp_path / "out").fetched
 
@@ -178,7 +178,7 @@ def test_runs_wait_for_one_another(archive: Path, tmp_path: Path) -> None:
     world().check(tmp_path / "out")
 
 
-def test_what_is_missing_is_listed(server: ArchiveServer, tmp_path: Path) -> None:
+def test_what_is_missing_is_listed(server, tmp_path):
     absent, damaged = world().wanted[:25], world().wanted[30]
     content = {**world().images, damaged: world().images[damaged][:700]}
     server.data = packed((name, data) for name, data in content.items() if name not in absent)
@@ -198,7 +198,7 @@ def test_what_is_missing_is_listed(server: ArchiveServer, tmp_path: Path) -> Non
     world().check(tmp_path)
 
 
-def test_a_tar_cut_off_before_compression_is_an_error(tmp_path: Path) -> None:
+def test_a_tar_cut_off_before_compression_is_an_error(tmp_path):
     """Its gzip is whole, and its last member too: only the end mark of the tar is missing."""
     path, data = tmp_path / "train.tar.gz", gzip.decompress(world().data)
     with tarfile.open(fileobj=io.BytesIO(data)) as tar:
@@ -208,7 +208,7 @@ def test_a_tar_cut_off_before_compression_is_an_error(tmp_path: Path) -> None:
         fetch_images([last.name.removeprefix("2021/train/")], path, tmp_path / "out")
 
 
-def test_a_damaged_archive_is_an_error(archive: Path, tmp_path: Path) -> None:
+def test_a_damaged_archive_is_an_error(archive, tmp_path):
     changed = bytearray(world().data)
     changed[1_500_000:1_550_000] = b"x" * 50_000
     for data in (changed, world().data[: len(world().data) // 2]):
@@ -220,9 +220,7 @@ def test_a_damaged_archive_is_an_error(archive: Path, tmp_path: Path) -> None:
     world().check(tmp_path / "out")
 
 
-def test_a_busy_server_is_asked_again(
-    server: ArchiveServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_busy_server_is_asked_again(server, monkeypatch):
     waits: list[float] = []
     monkeypatch.setattr(time, "sleep", waits.append)
     for asked, waited in (("7", 7), ("9999", http.LONGEST_WAIT), ("soon", 0.01)):
@@ -236,7 +234,7 @@ def test_a_busy_server_is_asked_again(
 
 
 @pytest.mark.slow
-def test_a_kill_loses_no_progress(server: ArchiveServer, tmp_path: Path) -> None:
+def test_a_kill_loses_no_progress(server, tmp_path):
     server.stall = int(0.75 * len(world().data))
     code = "import json, sys\nfrom vrag_kit.fetching import extract, resumable_tar\n"
     code += "resumable_tar.SPAN_BYTES = 1 << 19\n"
@@ -259,7 +257,7 @@ def test_a_kill_loses_no_progress(server: ArchiveServer, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_a_stopped_run_goes_on(archive: Path, tmp_path: Path, stop: BaseException) -> None:
+def test_a_stopped_run_goes_on(archive, tmp_path, stop):
     replace = os.replace
 
     def stopped(source: Path, target: Path) -> None:
@@ -282,9 +280,7 @@ def special(name: str, kind: bytes, target: str = "") -> tuple[tarfile.TarInfo, 
     return info, b""
 
 
-def test_hostile_members_are_refused_and_named(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_members_are_refused_and_named(archive, tmp_path, monkeypatch):
     monkeypatch.setattr(extract, "LARGEST_IMAGE", 1_000_000)
     secret = tmp_path / "secret.jpg"
     secret.write_bytes(b"secret")
@@ -317,12 +313,7 @@ def test_hostile_members_are_refused_and_named(
     assert secret.read_bytes() == b"secret"
 
 
-def test_a_key_in_an_address_is_neither_shown_nor_stored(
-    server: ArchiveServer,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_key_in_an_address_is_neither_shown_nor_stored(server, tmp_path, capsys, caplog):
     server.cuts = [1_500_000, 0, 0, 0]
     url = f"{server.url}?key=SECRET"
     with caplog.at_level("DEBUG"), pytest.raises(VragError) as caught:
@@ -344,16 +335,14 @@ def test_a_key_in_an_address_is_neither_shown_nor_stored(
         ("{server}?key=SECRET", "refuses"),
     ],
 )
-def test_no_refusal_repeats_a_key(
-    server: ArchiveServer, tmp_path: Path, address: str, found: str
-) -> None:
+def test_no_refusal_repeats_a_key(server, tmp_path, address, found):
     server.statuses = [302]
     with pytest.raises(VragError, match=found) as caught:
         fetch_images(["a/b.jpg"], address.format(server=server.url), tmp_path)
     assert "SECRET" not in str(caught.value)
 
 
-def test_bad_names_and_places_are_refused(archive: Path, tmp_path: Path) -> None:
+def test_bad_names_and_places_are_refused(archive, tmp_path):
     for name in ("../a.jpg", "a.jpg", "a/b/c.jpg", "a/\n.jpg"):
         with pytest.raises(VragError, match="<folder>/<file>"):
             fetch_images([name], archive, tmp_path / "out")
@@ -362,3 +351,97 @@ def test_bad_names_and_places_are_refused(archive: Path, tmp_path: Path) -> None
     with pytest.raises(VragError, match=r"train\.tar\.gz"):
         fetch_images(world().wanted, archive, archive / "below")
     assert not list(tmp_path.rglob("*.jpg"))
+
+
+MOTH = picture("red", (60, 80))
+fetch_by_url = partial(download_images, allow_private=True)
+"""The tests' servers are on this machine."""
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch):
+    monkeypatch.setattr(downloads, "PAUSES", (0.0, 0.0))
+
+
+def addresses(server: ArchiveServer, *paths: str) -> dict[str, str]:
+    """File → address of these paths on a server."""
+    urls = [server.url.replace("/2021/train.tar.gz", f"/{path}") for path in paths]
+    return {cached_image_name(url): url for url in urls}
+
+
+def test_every_image_is_fetched_once_and_listed_with_its_size(tmp_path):
+    with ArchiveServer(MOTH) as server:
+        wanted = addresses(server, "moth.jpg?size=1", "moth.jpg?size=2", "a moth é.jpg")
+        first = fetch_by_url(wanted, tmp_path, agent="me (me@x.org)")
+        assert (first.fetched, first.had, first.missing) == (3, 0, {})
+        assert server.agents == {"me (me@x.org)"}
+        assert "/a%20moth%20%C3%A9.jpg" in server.paths
+        damaged, *_ = wanted
+        (tmp_path / damaged).write_bytes(MOTH[:200])
+        again = fetch_by_url(wanted, tmp_path)
+        assert (again.fetched, again.had, len(server.paths)) == (1, 2, 4)
+    assert {name: (tmp_path / name).read_bytes() for name in wanted} == dict.fromkeys(wanted, MOTH)
+
+
+def test_what_fails_is_listed_and_tried_by_the_next_run(tmp_path):
+    with ArchiveServer(MOTH, cuts=(100,), statuses=(429, 503)) as server:
+        wanted = addresses(server, "a.jpg", "missing.jpg")
+        wanted |= {"url/b.jpg": "file:///etc/passwd"}
+        fetched = fetch_by_url(wanted, tmp_path)
+        assert (fetched.fetched, len(fetched.missing)) == (0, 3)
+        assert fetch_by_url(wanted, tmp_path).fetched == 1
+        server.data = b"<html>not here</html>"
+        more = fetch_by_url(wanted | addresses(server, "page.jpg"), tmp_path)
+        assert (more.had, more.fetched, len(more.missing)) == (1, 0, 3)
+        lines = (tmp_path / "missing.txt").read_text(encoding="utf-8")
+        for words in ("missing.jpg: .*404", "file:///etc/passwd", "page.jpg: not a readable"):
+            assert re.search(words, lines)
+        assert len(list((tmp_path / "url").iterdir())) == 1
+        assert not fetch_by_url(addresses(server, "a.jpg"), tmp_path).missing
+    assert not (tmp_path / "missing.txt").exists()
+
+
+def test_many_failures_end_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(downloads, "MAX_FAILURES", 2)
+    with ArchiveServer(MOTH, statuses=(503,) * 100) as server:
+        fetched = fetch_by_url(addresses(server, *"abcde"), tmp_path)
+        assert len(server.paths) == 2 * 3
+    assert sum("not tried" in each for each in fetched.missing.values()) == 3
+
+
+def test_an_image_that_is_too_large_is_refused(monkeypatch):
+    monkeypatch.setattr(downloads, "LARGEST_IMAGE", 100)
+    with ArchiveServer(MOTH) as server, pytest.raises(VragError, match="100 bytes"):
+        download(server.url, new_client(AGENT))
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "2130706433", "[::ffff:127.0.0.1]", "169.254.169.254"]
+)
+def test_a_private_address_out_of_data_is_named_and_never_asked(host, tmp_path):
+    with ArchiveServer(MOTH) as server:
+        url = server.url.replace("127.0.0.1", host)
+        message = download_images({"url/a.jpg": url}, tmp_path).missing["url/a.jpg"]
+        assert server.paths == []
+    assert url in message
+    assert "--allow-private" in message
+
+
+@pytest.mark.parametrize("proxied", [False, True])
+def test_a_redirect_to_a_private_address_is_refused(proxied, tmp_path, monkeypatch):
+    monkeypatch.setattr(downloads, "is_public", "127.0.0.1".__eq__)
+    with ArchiveServer(MOTH, statuses=(302,)) as server:
+        server.location = server.url.replace("127.0.0.1", "127.0.0.2")
+        if proxied:
+            monkeypatch.setenv("http_proxy", server.url)
+        message = download_images({"url/a.jpg": server.url}, tmp_path).missing["url/a.jpg"]
+        assert len(server.paths) == 1
+    assert "127.0.0.2" in message
+
+
+def test_a_server_that_drips_is_left_when_time_is_over(monkeypatch):
+    monkeypatch.setattr(downloads, "DEADLINE", 0.5)
+    with ArchiveServer(bytes(1 << 20)) as server:
+        server.pause = 0.1  # a piece, of sixteen
+        with pytest.raises(VragError, match=r"a\.jpg: .*0\.5 s"):
+            download(f"{server.url}/a.jpg", new_client(AGENT))

@@ -1,12 +1,14 @@
-"""Data sets' own metrics against hand-worked cases and their authors' rules written out."""
+"""Data sets' own metrics against hand-worked cases and their authors' rules written out; the choice
+reader names the rule that decided, and guesses nothing.
+"""
 
-from __future__ import annotations
-
+import json
 import math
 
 import factories
 import pandas as pd
 import pytest
+from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from rouge import Rouge
@@ -20,6 +22,7 @@ from vrag_kit.judging.answer_metrics import (
     relaxed_accuracy,
     webqa_f1,
 )
+from vrag_kit.judging.multiple_choice import RULES, ParsedChoice, read_choice
 from vrag_kit.types import Query
 
 
@@ -41,11 +44,11 @@ def query(*answers: str, **told: object) -> Query:
         ("The The", "A", False),
     ],
 )
-def test_em_looks_past_case_and_not_numbers(answer: str, accepted: str, right: bool) -> None:
+def test_em_looks_past_case_and_not_numbers(answer, accepted, right):
     assert normalised_em(query("other", accepted), answer) == right
 
 
-def test_a_choice_is_right_by_letter_or_text_and_never_guessed() -> None:
+def test_a_choice_is_right_by_letter_or_text_and_never_guessed():
     asked = query("a red fox", choices=("a grey wolf", "a red fox", "a dog"))
     for right in ("B", "(b)", "It is a red fox.", "Answer: B"):
         assert choice_accuracy(asked, right) == 1.0
@@ -70,17 +73,17 @@ def test_a_choice_is_right_by_letter_or_text_and_never_guessed() -> None:
         ("about 100", "100", False),
     ],
 )
-def test_relaxed_answers_are_within_five_percent(answer: str, accepted: str, right: bool) -> None:
+def test_relaxed_answers_are_within_five_percent(answer, accepted, right):
     assert relaxed_accuracy(query(accepted), answer) == right
 
 
-def test_what_is_marked_as_no_number_must_be_the_same() -> None:
+def test_what_is_marked_as_no_number_must_be_the_same():
     assert relaxed_accuracy(query("2010"), "2013") == 1.0
     assert relaxed_accuracy(query("2010", is_numerical=False), "2013") == 0.0
     assert relaxed_accuracy(query("2010", is_numerical=False), "2010.") == 1.0
 
 
-def test_keypoints_are_told_by_their_new_numbers_or_words() -> None:
+def test_keypoints_are_told_by_their_new_numbers_or_words():
     points = ("45% of adults agree in 2019.", "Women agree more often than men.")
     asked = query("x", text="How many adults agreed in 2019, and who more?", gold_claims=points)
     assert keypoint_coverage(asked, "45 percent, and women agree more often than men.") == 1.0
@@ -108,17 +111,17 @@ def test_keypoints_are_told_by_their_new_numbers_or_words() -> None:
         ("", "red roof", "red red", 1 / 2),
     ],
 )
-def test_webqa_counts_words(category: str, accepted: str, answer: str, score: float) -> None:
+def test_webqa_counts_words(category, accepted, answer, score):
     assert webqa_f1(query(accepted, category=category), answer) == pytest.approx(score)
 
 
-def test_webqa_has_no_score_where_no_word_counts() -> None:
+def test_webqa_has_no_score_where_no_word_counts():
     assert math.isnan(webqa_f1(query("It is unknown.", category="color"), "red"))
     assert math.isnan(webqa_f1(query(category="text"), "red"))
     assert webqa_f1(query("unknown", "red", category="color"), "red") == 1.0
 
 
-def test_a_metric_is_a_judge_that_a_parameter_names() -> None:
+def test_a_metric_is_a_judge_that_a_parameter_names():
     benchmark = factories.benchmark([query("red", category="color"), "h"])
     rows = [("q", "ok", "red"), ("q", "ok", "I don't know"), ("h", "ok", "red"), ("q", "error", "")]
     answers = pd.DataFrame(rows, columns=["query_id", "status", "answer"]).assign(detail="")
@@ -134,7 +137,7 @@ TEXTS = st.text(alphabet="abB., ", max_size=12)
 
 
 @given(TEXTS, st.lists(TEXTS, max_size=3))
-def test_recall_is_the_packages_or_0_or_nan(answer: str, references: list[str]) -> None:
+def test_recall_is_the_packages_or_0_or_nan(answer, references):
     recalls, refused = [], ""
     for reference in references:
         try:
@@ -147,9 +150,69 @@ def test_recall_is_the_packages_or_0_or_nan(answer: str, references: list[str]) 
     assert math.isnan(ours) or 0 <= ours <= 1
 
 
-def test_an_answer_without_words_recalls_nothing_and_without_references_is_not_scored() -> None:
+def test_an_answer_without_words_recalls_nothing_and_without_references_is_not_scored():
     assert rouge_recall("It is white and red", ["black and white"]) == 2 / 3  # and, white
     assert rouge_recall("", ["black"]) == rouge_recall("...", ["black"]) == 0
     assert math.isnan(rouge_recall("black", []))
     assert math.isnan(rouge_recall("black", ["", "."]))
     assert rouge_recall("black", [".", "black"]) == 1
+
+
+DATA = ROOT / "vrag_kit/papers/mrag_bench"
+
+
+LILIES = ("turkscap", "toad", "martagon", "tiger lily")
+
+
+def test_labelled_answers_are_read() -> None:
+    """As people expect."""
+    data = json.loads((DATA / "choices.json").read_text(encoding="utf-8"))
+    for row in data["rows"]:
+        expected = ParsedChoice(row["rule"], row["letters"], row["options"] == "keys")
+        assert read_choice(row["raw"], tuple(data["options"][row["options"]])) == expected, row
+
+
+@pytest.mark.parametrize(
+    ("raw", "rule", "letters"),
+    [  # found while trying the reader: each came out as one letter before
+        ("A: turkscap\nB: toad\nC: martagon\nD: tiger lily", "leading letter", "ABCD"),
+        ("I rule out A.", "unparsed", ""),
+        ("Excluding B, it is C.", "letter in text", "C"),
+        ("The answer is B or rather C", "tagged", "BC"),
+        ("B, or maybe C", "leading letter", "BC"),
+        ("Answer is A, B, or C", "tagged", "ABC"),
+        ("(A) is wrong", "unparsed", ""),
+        ("A is not right.", "unparsed", ""),
+        ("A\nB", "leading letter", "AB"),
+        ("C) martagon (not A)", "leading letter", "C"),
+        ("The answer is A due to its petals.", "tagged", "A"),
+    ],
+)
+def test_more_answers_that_a_loose_rule_would_misread(raw, rule, letters):
+    assert read_choice(raw, LILIES) == ParsedChoice(rule, letters)
+
+
+@given(st.text(alphabet="ABCDabcd ().,:;!?'\"*\n-_orandnotisnswe", max_size=60))
+def test_any_reading_is_by_one_of_the_rules_and_of_the_options(raw):
+    reading = read_choice(raw, LILIES)
+    assert reading.rule in RULES
+    assert set(reading.letters) <= set("ABCD")
+    assert list(reading.letters) == sorted(set(reading.letters))
+    assert read_choice(raw, LILIES) == reading
+    silent = reading.rule in ("empty", "declined", "unparsed")
+    assert silent == (reading.letters == "")
+    if not any(letter in raw.upper() for letter in "ABCD"):
+        assert reading.letter is None  # no letter without one, nor an option's name
+
+
+@given(st.permutations(LILIES))
+def test_an_option_that_is_named_is_found_wherever_it_stands(options):
+    place = options.index("martagon")
+    for said in ("martagon", "It seems to be a Martagon.", "No toad, but a martagon"):
+        assert read_choice(said, options).letter == "ABCD"[place]
+
+
+@pytest.mark.parametrize("options", [(), ("one",), tuple(map(str, range(27)))])
+def test_a_number_of_options_without_letters_is_refused(options):
+    with pytest.raises(VragError, match=f"{len(options)} options; expected 2 to 26"):
+        read_choice("A", options)

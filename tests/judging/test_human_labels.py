@@ -1,12 +1,8 @@
 """Which answers are drawn for labelling, and how labels are stored and joined."""
 
-from __future__ import annotations
-
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
-import pytest
 from factories import labelled
 from retrieval_data import refused
 
@@ -21,7 +17,7 @@ def drawn(table: pd.DataFrame, n: int, seed: int = 0) -> list[tuple[str, int]]:
     return list(zip(sample["query_id"], sample["draw"], strict=True))
 
 
-def test_a_larger_sample_begins_with_the_smaller_one_whatever_the_words_and_the_order() -> None:
+def test_a_larger_sample_begins_with_the_smaller_one_whatever_the_words_and_the_order():
     assert drawn(labelled(), 20)[:5] == drawn(labelled(), 5)
     assert len(set(drawn(labelled(), 40))) == 40
     assert drawn(labelled(), 20) != drawn(labelled(), 20, seed=1)
@@ -31,7 +27,7 @@ def test_a_larger_sample_begins_with_the_smaller_one_whatever_the_words_and_the_
     assert drawn(counted, 5) == drawn(labelled(), 5)
 
 
-def test_equally_many_are_drawn_of_each_arm_and_each_says_how_many_it_stands_for() -> None:
+def test_equally_many_are_drawn_of_each_arm_and_each_says_how_many_it_stands_for():
     arms = [labelled(10, setting="zero_shot", k=0), labelled(40), labelled(3, setting="non_clue")]
     table = pd.concat(arms)
     sample = annotation_sample(table, 5)
@@ -49,7 +45,7 @@ def test_equally_many_are_drawn_of_each_arm_and_each_says_how_many_it_stands_for
         assert part["query_id"].tolist() == same["query_id"].tolist()
 
 
-def test_failed_answers_are_not_drawn_and_answers_of_one_name_are_refused() -> None:
+def test_failed_answers_are_not_drawn_and_answers_of_one_name_are_refused():
     table = labelled(status=["ok", "timeout"] * 20)
     assert set(annotation_sample(table, 20)["status"]) == {"ok"}
     refused(partial(annotation_sample, table, 21), "21 answers", "1 to 20")
@@ -58,7 +54,7 @@ def test_failed_answers_are_not_drawn_and_answers_of_one_name_are_refused() -> N
     assert len(annotation_sample(clues, 20)) == 20
 
 
-def test_a_label_goes_to_every_answer_of_the_same_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_label_goes_to_every_answer_of_the_same_words(capsys):
     words = {"answer": ["red", "red", "blue", "green"], "score": [1.0, 0.5, 0.0, float("nan")]}
     sample = labelled(4, query_id="q", group="species", arm_size=90, **words)
     rows = [("q", "red", "true", "me"), ("q", "green", "false", "me"), ("q", "gone", "true", "me")]
@@ -74,7 +70,7 @@ def test_a_label_goes_to_every_answer_of_the_same_words(capsys: pytest.CaptureFi
     refused(partial(join_labels, sample.drop(columns="arm_size"), labels), "'arm_size'")
 
 
-def test_a_file_that_a_spreadsheet_saved_is_read_and_a_missing_one_refused(tmp_path: Path) -> None:
+def test_a_file_that_a_spreadsheet_saved_is_read_and_a_missing_one_refused(tmp_path):
     lines = "\ufeff" + HEADER.replace("\n", "\r\n") + 'q,"NA",true,me\r\n\r\n'
     (tmp_path / "l.csv").write_bytes(lines.encode())
     assert read_human_labels(tmp_path / "l.csv").to_numpy().tolist() == [["q", "NA", "true", "me"]]

@@ -2,8 +2,6 @@
 0, calls the worst partial, or takes 0 for wrong.
 """
 
-from __future__ import annotations
-
 import factories
 import pandas as pd
 import pytest
@@ -11,10 +9,7 @@ import pytest
 from vrag_kit.analysis import mean_scores, paired_differences, per_query
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale, judge_answers
-from vrag_kit.papers.visual_rag.answers import (
-    classify_answers,
-    error_cases,
-)
+from vrag_kit.papers.visual_rag.answers import classify_answers, error_cases
 from vrag_kit.types import Benchmark, Judgment, Query
 
 TRUTH = Scale(-1.0, 1.0)
@@ -47,12 +42,12 @@ def judged(answers: list[str | None], setting: str = "gt_clue", k: int = 1) -> p
     return judge_answers(Truthful(), EIGHT, table)
 
 
-def test_failures_are_filled_with_the_ends_of_the_scale() -> None:
+def test_failures_are_filled_with_the_ends_of_the_scale():
     row = mean_scores(judged(["right", "wrong", None, None])).query("metric == 'accuracy'").iloc[0]
     assert (row["value"], row["bound_low"], row["bound_high"]) == (0.0, -0.5, 0.5)
 
 
-def test_the_largest_difference_is_twice_as_large() -> None:
+def test_the_largest_difference_is_twice_as_large():
     tables = [judged(["wrong"] * 8), judged(["right"] * 8, "zero_shot", 0)]
     values = per_query(pd.concat(tables), by=["model", "setting"])
     row = paired_differences(values, arm="setting", by=["model"], baseline="zero_shot").iloc[0]
@@ -63,7 +58,7 @@ def test_the_largest_difference_is_twice_as_large() -> None:
     assert row["p"] == pytest.approx(2 * 0.5**8)  # the sign test's
 
 
-def test_wrong_is_wrong_and_not_partly_right() -> None:
+def test_wrong_is_wrong_and_not_partly_right():
     table = judged(["right", "wrong", "I don't know"])
     cases = error_cases(table, EIGHT)
     assert cases[["answer", "outcome"]].to_numpy().tolist() == [
@@ -73,7 +68,7 @@ def test_wrong_is_wrong_and_not_partly_right() -> None:
     assert sorted(classify_answers(table)) == ["abstained", "correct", "incorrect"]
 
 
-def test_scores_of_two_scales_have_no_mean() -> None:
+def test_scores_of_two_scales_have_no_mean():
     mixed = pd.concat([judged(["right"]), judged(["right"]).assign(score_min=0.0)])
     with pytest.raises(VragError, match=r"different scales: \[-1, 1\] and \[0, 1\]"):
         mean_scores(mixed)

@@ -1,13 +1,11 @@
-"""The rule judge of truthfulness: its agreement with labels by hand, and with taught answers."""
+"""The rule judges: their agreement with labels by hand, and what declining looks like."""
 
-from __future__ import annotations
-
-import pandas as pd
 import pytest
-from hypothesis import given, settings
+from factories import read_data
+from hypothesis import given
 from hypothesis import strategies as st
 
-from vrag_kit.judging import TruthfulnessRuleJudge
+from vrag_kit.judging import RuleJudge, TruthfulnessRuleJudge, is_abstention
 from vrag_kit.papers.crag_mm.judge import READINGS, evaluate_judge
 from vrag_kit.types import Query
 
@@ -22,11 +20,11 @@ def score(question: str, reference: str, answer: str, alone: str = "") -> float 
 
 
 @pytest.fixture(scope="module")
-def labelled() -> pd.DataFrame:
+def labelled():
     return evaluate_judge(JUDGE)
 
 
-def test_of_158_answers_labelled_before_it_one_is_judged_otherwise(labelled: pd.DataFrame) -> None:
+def test_of_158_answers_labelled_before_it_one_is_judged_otherwise(labelled):
     before = labelled[labelled["split"] == "development"]
     assert len(before) == 158
     assert before["label"].value_counts().to_dict() == {
@@ -37,13 +35,13 @@ def test_of_158_answers_labelled_before_it_one_is_judged_otherwise(labelled: pd.
     assert before[~before["agrees"]]["answer"].tolist() == ["It was described later."]
 
 
-def test_of_60_labelled_after_it_fewer_are_judged_as_labelled(labelled: pd.DataFrame) -> None:
+def test_of_60_labelled_after_it_fewer_are_judged_as_labelled(labelled):
     after = labelled[labelled["split"] == "held_out"]
     assert (len(after), int(after["agrees"].sum())) == (60, 45)
     assert after[after["label"] == "missing"]["agrees"].all()
 
 
-def test_a_question_that_goes_on_from_another_is_read_with_its_reference_query() -> None:
+def test_a_question_that_goes_on_from_another_is_read_with_its_reference_query():
     alone = "By which animals are mice eaten?"
     assert score("And mice?", "They are eaten by owls.", "Owls.", alone) == 1
     assert score("And mice?", "They are eaten by owls.", "They are eaten by foxes.", alone) == -1
@@ -63,13 +61,40 @@ def test_a_question_that_goes_on_from_another_is_read_with_its_reference_query()
         ("in the 1830s, B12, 4th, 1.2.3, at least 5", "", "1830, 12, 4, 1.2 and 5"),
     ],
 )
-def test_numbers_are_equal_in_any_unit(said: str, same: str, other: str) -> None:
+def test_numbers_are_equal_in_any_unit(said, same, other):
     assert not same or score("How much is it?", f"It is {same}.", said) == 1
     for number in other.replace(" and", ", ").split(", "):
         assert score("How much is it?", f"It is {number}.", said) == -1
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
-def test_any_words_get_a_verdict(question: str, reference: str, answer: str) -> None:
+def test_any_words_get_a_verdict(question, reference, answer):
     assert score(question, reference, answer) in (1, 0, -1)
+
+
+def query(text: str, *answers: str) -> Query:
+    return Query(query_id="q", text=text, answers=answers)
+
+
+def test_the_rule_judge_agrees_with_the_labels():
+    for row in read_data("labelled_answers.csv"):
+        asked = query(row["question"], *row["accepted"].split("|"))
+        verdict = RuleJudge().verdict(asked, row["answer"])
+        expected = (float(row["score"]), frozenset(row["marks"].split()))
+        assert (verdict.score, verdict.marks) == expected, row
+
+
+ABSTENTIONS = (
+    "I don’t know.",
+    "It cannot be determined from the image.",
+    "Not enough information",
+    "idk",
+    "I am not able to tell",
+    "The wings are not visible in this picture.",
+    "I cannot decide",
+)
+ANSWERS = ("The hindwings are not red but blue", "no", "It is known to be green")
+
+
+def test_an_abstention_is_recognised():
+    assert [text for text in (*ABSTENTIONS, *ANSWERS) if is_abstention(text)] == [*ABSTENTIONS]

@@ -1,7 +1,5 @@
 """Figures about a question that is asked about a picture show that picture."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +16,7 @@ from vrag_kit.types import Benchmark
 
 
 @pytest.fixture
-def pictured(guide: Benchmark) -> Benchmark:
+def pictured(guide):
     """The small guide, its first question asked about the last picture of the corpus."""
     query = next(iter(guide.queries.values()))
     picture = list(guide.corpus.values())[-1].image
@@ -38,7 +36,7 @@ def shows(axis: Axes, benchmark: Benchmark) -> bool:
     return bool(axis.images) and np.array_equal(axis.images[0].get_array(), np.asarray(picture))
 
 
-def test_a_contact_sheet_shows_the_query_image_and_frames_clues(pictured: Benchmark) -> None:
+def test_a_contact_sheet_shows_the_query_image_and_frames_clues(pictured):
     (query_id,) = pictured.queries
     figure = contact_sheet(pictured, query_id)
     gold = min(4, len(pictured.relevant(query_id)))
@@ -53,7 +51,7 @@ def test_a_contact_sheet_shows_the_query_image_and_frames_clues(pictured: Benchm
     assert framed == [EVIDENCE["gold"].lower()] * gold + [EVIDENCE["other"].lower()] * other
 
 
-def test_a_gallery_cuts_the_question_not_the_accepted_answers(pictured: Benchmark) -> None:
+def test_a_gallery_cuts_the_question_not_the_accepted_answers(pictured):
     (query,) = pictured.queries.values()
     accepted = tuple(f"answer{place}" for place in range(12))
     asked = {query.query_id: replace(query, text="word " * 60, answers=accepted)}
@@ -64,7 +62,7 @@ def test_a_gallery_cuts_the_question_not_the_accepted_answers(pictured: Benchmar
     assert "word … accepted: " in below
 
 
-def test_runs_are_shown_below_the_query_image(pictured: Benchmark, guide: Benchmark) -> None:
+def test_runs_are_shown_below_the_query_image(pictured, guide):
     (query_id,) = pictured.queries
     clue = guide.relevant(query_id)[0]
     other = next(doc_id for doc_id, label in guide.qrels[query_id].items() if not label)

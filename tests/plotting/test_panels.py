@@ -1,15 +1,15 @@
-"""Figures of means draw every number where it belongs, and say what they draw."""
-
-from __future__ import annotations
+"""Figures of means draw every number where it belongs, and say what they draw; the committed ones
+keep the rules of `figure_rules` too.
+"""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import ROOT
 from figure_rules import broken_rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,7 +82,7 @@ PLOTS: dict[str, Callable[..., Figure]] = {
 
 
 @pytest.mark.parametrize("plot", PLOTS)
-def test_every_mean_is_drawn_once_with_its_interval(plot: str) -> None:
+def test_every_mean_is_drawn_once_with_its_interval(plot):
     figure = PLOTS[plot](means())
     flat = plot == "forest_plot"
     assert drawn(figure, flat=flat) == sorted(means()["value"])
@@ -98,7 +98,7 @@ def test_every_mean_is_drawn_once_with_its_interval(plot: str) -> None:
 
 
 @pytest.mark.parametrize("plot", PLOTS)
-def test_a_point_is_hollow_where_answers_failed_and_the_legend_says_so(plot: str) -> None:
+def test_a_point_is_hollow_where_answers_failed_and_the_legend_says_so(plot):
     whole = PLOTS[plot](means())
     assert legend(whole)[-1] == "95 % interval"
     table = means(n=14, n_failed=[1] + [0] * 11, bound_low=10.0, bound_high=90.0)
@@ -116,7 +116,7 @@ def test_a_point_is_hollow_where_answers_failed_and_the_legend_says_so(plot: str
     assert "failed" in failures
 
 
-def test_a_difference_names_both_operands_and_a_mean_needs_an_axis() -> None:
+def test_a_difference_names_both_operands_and_a_mean_needs_an_axis():
     differences = means().query("setting == 'top_k'").assign(baseline="zero_shot")
     (axis,) = forest_plot(differences, rows="k", panels="setting").axes
     assert axis.get_title(loc="left") == "top-k − zero-shot (no image)"
@@ -124,7 +124,7 @@ def test_a_difference_names_both_operands_and_a_mean_needs_an_axis() -> None:
     assert figure.get_supxlabel() == ("Accuracy, top-k − zero-shot (no image) (percentage points)")
 
 
-def test_the_rows_of_a_forest_have_their_n_and_say_where_there_is_no_value() -> None:
+def test_the_rows_of_a_forest_have_their_n_and_say_where_there_is_no_value():
     table = means(n=[15, 15, 15, 90, 90, 90] * 2)
     (axis,) = forest_plot(table, rows=["setting", "k"], xlabel="Accuracy (%)").axes
     assert [text.get_text() for text in axis.get_yticklabels()] == [
@@ -138,7 +138,7 @@ def test_the_rows_of_a_forest_have_their_n_and_say_where_there_is_no_value() -> 
     assert [(text.get_text(), text.get_position()[1]) for text in axis.texts] == [("no value", 1)]
 
 
-def test_a_point_outside_a_fixed_axis_is_an_arrow_at_its_edge() -> None:
+def test_a_point_outside_a_fixed_axis_is_an_arrow_at_its_edge():
     table = means().query("model == 'another' and setting == 'top_k'")
     (axis,) = line_plot(table, **LINES, limits=(0, 52)).axes  # 50, 55, 60
     arrows = [
@@ -147,7 +147,7 @@ def test_a_point_outside_a_fixed_axis_is_an_arrow_at_its_edge() -> None:
     assert [list(line.get_ydata()) for line in arrows] == [[52, 52]]
 
 
-def test_levels_are_lines_named_at_the_right_and_reported_means_grey_ones() -> None:
+def test_levels_are_lines_named_at_the_right_and_reported_means_grey_ones():
     levels = means().query("k == 1").assign(setting=["zero_shot", "gt_clue"] * 2)
     reported = means().query("model == 'another'").drop(columns=["ci_low", "ci_high"])
     figure = line_plot(
@@ -162,7 +162,7 @@ def test_levels_are_lines_named_at_the_right_and_reported_means_grey_ones() -> N
     assert legend(figure) == named
 
 
-def test_means_that_share_an_x_are_apart_however_near_the_next_x_is() -> None:
+def test_means_that_share_an_x_are_apart_however_near_the_next_x_is():
     looks = {**LINES, "panels": "", "color": "setting", "style": "model"}
     (axis,) = line_plot(means().replace({"k": {5: 2}}), **looks).axes
     points = [line for line in axis.lines if line.get_marker() in "os"]
@@ -171,7 +171,7 @@ def test_means_that_share_an_x_are_apart_however_near_the_next_x_is() -> None:
     assert np.diff(places).min() > 0.1
 
 
-def test_a_panel_without_points_says_why() -> None:
+def test_a_panel_without_points_says_why():
     table = means()
     table.loc[table["setting"] == "top_k", ["value", "ci_low", "ci_high"]] = np.nan
     figure = line_plot(table, **LINES, empty="undefined")
@@ -179,7 +179,7 @@ def test_a_panel_without_points_says_why() -> None:
 
 
 @pytest.mark.parametrize("roles", [MODEL, SETTING.values(), OUTCOME.values()])
-def test_colours_of_a_panel_stay_apart_with_deuteranopia(roles: Iterable[str]) -> None:
+def test_colours_of_a_panel_stay_apart_with_deuteranopia(roles):
     for one, other in combinations(dict.fromkeys(roles), 2):
         assert float(np.linalg.norm(seen(one) - seen(other))) >= 0.15, (one, other)
 
@@ -189,9 +189,7 @@ names = st.text("abcdefgh ", min_size=1, max_size=40).filter(str.strip)
 
 @settings(max_examples=3, deadline=None)
 @given(st.lists(names, min_size=3, max_size=3, unique_by=str.strip), st.data())
-def test_no_names_however_long_break_the_rules_of_a_figure(
-    tmp_path_factory: pytest.TempPathFactory, three: list[str], data: st.DataObject
-) -> None:
+def test_no_names_however_long_break_the_rules_of_a_figure(tmp_path_factory, three, data):
     plot = data.draw(st.sampled_from(sorted(PLOTS)))
     table = means(setting=[three[0], three[1]] * 6, model=[three[2], "m"] * 6)
     figure = PLOTS[plot](table, title="What was found")
@@ -200,9 +198,9 @@ def test_no_names_however_long_break_the_rules_of_a_figure(
     assert broken_rules(folder / "x.svg") == []
 
 
-def test_a_figure_has_its_title_caption_and_mark_in_its_svg_and_for_latex(tmp_path: Path) -> None:
+def test_a_figure_has_its_title_caption_and_mark_in_its_svg_and_for_latex(at, tmp_path):
     figure = line_plot(means(), **LINES, title="A & B differ", caption="Mean of 5 %.")
-    save_figure(figure, Workspace(figures_dir=tmp_path), "x", means(), mark="synthetic data")
+    save_figure(figure, at, "x", means(), mark="synthetic data")
     drawing = (tmp_path / "x.svg").read_text(encoding="utf-8")
     assert "<title>A &amp; B differ</title>" in drawing
     assert "<desc>Mean of 5 %.</desc>" in drawing
@@ -212,7 +210,7 @@ def test_a_figure_has_its_title_caption_and_mark_in_its_svg_and_for_latex(tmp_pa
     assert math.isclose(figure.get_figwidth(), PAGE)
 
 
-def test_bars_of_outcomes_fill_their_shares_and_name_the_mean_at_their_end() -> None:
+def test_bars_of_outcomes_fill_their_shares_and_name_the_mean_at_their_end():
     shares = pd.DataFrame(
         {
             "setting": ["zero_shot"] * 4,
@@ -232,8 +230,18 @@ def test_bars_of_outcomes_fill_their_shares_and_name_the_mean_at_their_end() -> 
     assert axis.get_title(loc="left") == "n = 240 answers"
 
 
-def test_a_confusion_matrix_shows_counts_and_shades_shares_of_their_row() -> None:
+def test_a_confusion_matrix_shows_counts_and_shades_shares_of_their_row():
     matrix = pd.DataFrame([[21, 7], [0, 400]], index=["yes", "no"], columns=["yes", "no"])
     (axis,) = confusion_plot({"judge": matrix}, truth="human", predicted="judge").axes
     assert [text.get_text() for text in axis.texts] == ["21", "7", "0", "400"]
     np.testing.assert_allclose(axis.images[0].get_array(), [[0.75, 0.25], [0.0, 1.0]])
+
+
+FIGURES = ROOT / "figures"
+
+
+@pytest.mark.parametrize(
+    "file", sorted(FIGURES.rglob("*.svg")), ids=lambda file: str(file.relative_to(FIGURES))
+)
+def test_a_committed_figure_fits_a_page_and_can_be_read(file):
+    assert broken_rules(file) == []

@@ -1,7 +1,5 @@
 """Notebooks on the workers of a real Dask cluster: as without one, whoever dies."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -27,7 +25,7 @@ TABLES = {name: f"{name},0.30000000000000004\n".encode() for name in ("01_one", 
 
 
 @pytest.fixture
-def waiting(here: Path) -> Path:
+def waiting(here):
     """The project with two notebooks that each end when there is a file `go-…`."""
     (here / P).write_text("{}", encoding="utf-8")
     figures = str(here / "figures")
@@ -44,7 +42,7 @@ def begun(project: Path, name: str) -> list[int]:
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_loses_nothing(waiting: Path) -> None:
+def test_a_worker_that_is_killed_loses_nothing(waiting):
     workers = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, memory_limit=None, dashboard_address=None
     )
@@ -66,9 +64,7 @@ def test_a_worker_that_is_killed_loses_nothing(waiting: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_amiss_is_named_before_anything_runs(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_amiss_is_named_before_anything_runs(here, monkeypatch):
     for name in ("local:2", "node1:8786", "tcp:/node1"):
         with pytest.raises(VragError, match=f"--cluster is '{name}'"):
             run_notebooks([Path(P)], cluster=name)

@@ -1,11 +1,9 @@
 """`vrag run --dry-run` counts what a run will ask and lists what it lacks, and runs, asks and
-fetches nothing.
+fetches nothing; `vrag embed` embeds what the notebooks search, in parts.
 
 Small notebooks of a project of its own are rehearsed here; those of the kit where a claim is
 about them.
 """
-
-from __future__ import annotations
 
 import re
 import shutil
@@ -38,7 +36,7 @@ SEES = "with open('seen', 'a') as file:\n    file.write('x')"
 
 
 @pytest.fixture
-def parameters(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def parameters(guide_folder, tmp_path, monkeypatch):
     """Write a parameter file of a project with three notebooks: two ask about the same
     contexts of three questions, one about what it finds.
     """
@@ -63,9 +61,7 @@ def forecast_calls(found: list[str]) -> int:
 
 
 @pytest.mark.slow
-def test_a_run_asks_what_was_forecast_and_then_nothing_is_left_to_ask(
-    parameters, tmp_path: Path
-) -> None:
+def test_a_run_asks_what_was_forecast_and_then_nothing_is_left_to_ask(parameters, tmp_path):
     file, before = parameters(), sorted(tmp_path.rglob("*"))
     found, missing = check_parameters(file)
     assert (missing, sorted(tmp_path.rglob("*"))) == ([], [*before, tmp_path / "seen"])
@@ -85,9 +81,7 @@ def test_a_run_asks_what_was_forecast_and_then_nothing_is_left_to_ask(
 
 
 @pytest.mark.slow
-def test_a_judge_is_asked_about_every_answer_and_every_wording_counts(
-    parameters, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judge_is_asked_about_every_answer_and_every_wording_counts(parameters, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     judge = {"model": "o4-mini@openai", "max_cost": 500}
     found, missing = check_parameters(parameters(judge=judge, judge_samples=2))
@@ -101,7 +95,7 @@ def test_a_judge_is_asked_about_every_answer_and_every_wording_counts(
 @pytest.mark.slow
 def test_the_limit_of_a_models_images_lowers_its_calls_and_what_will_be_found_is_an_estimate(
     parameters,
-) -> None:
+):
     mine = {"model": FEW, "max_images": 3, "name": "mine"}
     finds = {"notebooks": [BOOKS[2]], "ks": [1, 3, 5]}
     all_of_them, some = (
@@ -114,7 +108,7 @@ def test_the_limit_of_a_models_images_lowers_its_calls_and_what_will_be_found_is
     assert any(line.startswith("mine\n  forecast: ") for line in some)
 
 
-def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     models = ["Qwen/Qwen2.5-VL-7B-Instruct", "gpt-4o@openai", "./nothing", FEW]
     values = {"models": models, "retrievers": ["BAAI/BGE-VL-large"]}
@@ -131,9 +125,7 @@ def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.M
     assert len(missing) == 5
 
 
-def test_what_several_notebooks_miss_is_one_line_with_their_names(
-    parameters,
-) -> None:
+def test_what_several_notebooks_miss_is_one_line_with_their_names(parameters):
     values = {"annotations": "nowhere.jsonl", "models": ["field-guide-vlm-fwe"]}
     wrong, line = check_parameters(parameters(notebooks=BOOKS, **values))[1]
     assert "'field-guide-vlm-fwe'" in wrong  # in one round
@@ -142,8 +134,8 @@ def test_what_several_notebooks_miss_is_one_line_with_their_names(
 
 
 def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_something(
-    parameters, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    parameters, monkeypatch
+):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     long = {"model": FEW, "max_new_tokens": 1900}
     models = [long, {"model": "gpt-4o@openai", "max_cost": 0.01}]
@@ -159,9 +151,7 @@ def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_someth
     assert any(line.startswith("all models together: about") for line in found)
 
 
-def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothing_is(
-    parameters,
-) -> None:
+def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothing_is(parameters):
     status, told = said("run", "--dry-run", str(parameters()))
     assert (status, told.splitlines()[-1]) == (0, "nothing is missing")
     file = str(parameters(notebooks=BOOKS, image_root="/nowhere"))
@@ -173,7 +163,7 @@ def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothi
     assert "no notebook '07'; found mine/01_asks, mine/02" in told
 
 
-def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_named(parameters) -> None:
+def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_named(parameters):
     asks = Path(f"notebooks/{BOOKS[0]}.ipynb")
     notebook(asks, DECLARED, OPENS, CLUES, ASKS, "1 / 0", "models = ['field-guide-vlm-many']", ASKS)
     found, (fault,) = check_parameters(parameters())
@@ -181,8 +171,25 @@ def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_named(parameter
     assert "counted up to code cell 5, which fails: ZeroDivisionError" in fault
 
 
-def test_data_that_the_run_draws_itself_are_told_and_are_nothing_missing(parameters) -> None:
+def test_data_that_the_run_draws_itself_are_told_and_are_nothing_missing(parameters):
     status, printed = said("run", "--dry-run", str(parameters(data="field-guide")))
     assert (status, printed.splitlines()[-1]) == (0, "nothing is missing")
     assert re.search(f"{BOOKS[0]}: data/field-guide .*`vrag data generate", printed)
     assert not Path("data").exists()
+
+
+@pytest.mark.slow
+def test_parts_that_overlap_embed_each_document_once(guide_folder, tmp_path, monkeypatch):
+    """The notebook searches 105 images, which are four shards."""
+    small_project(tmp_path, guide_folder)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("vrag_kit.retrieval.embedding_cache.SHARD", 30)
+    for name, book in (("finds", FINDING_BOOK), ("asks", ASKING_BOOK)):
+        content = {"notebooks": [book], "data": small_data(guide_folder)}
+        Path(f"{name}.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    for part, new in (("1/4", 30), ("3/4", 30), ("2/2", 45), ("5/6", 0), ("1/1", 0)):
+        status, printed = said("embed", "finds.yaml", "--part", part)
+        assert (status, f" {new} new" in printed) == (0, True), printed
+    assert len(list(Path("runs/embeddings").glob("*/shard-*.npy"))) == 4
+    status, printed = said("embed", "asks.yaml")
+    assert (status, "no notebook of it comes to a search by vectors" in printed) == (2, True)

@@ -1,9 +1,6 @@
 """`vrag answers export` writes what the store holds, a row an answer."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,12 +8,6 @@ from commands import said
 
 from vrag_kit.generation import AnswerStore
 from vrag_kit.types import Answer, Failure, Status
-
-COLUMNS = {
-    *("answer_id", "model", "status", "detail", "raw", "sample", "prompt"),
-    *("sent", "tokens", "fields", "stored", "cost", "store"),
-}
-
 
 SHOWN = [{"role": "user", "parts": ["Color?", {"image": "a “b”.png", "pixels": "0f"}]}]
 
@@ -36,7 +27,7 @@ FAILURE = Answer(
 )
 
 
-def test_an_export_holds_answers_and_failures_as_the_store_does(tmp_path: Path) -> None:
+def test_an_export_holds_answers_and_failures_as_the_store_does(tmp_path):
     path, other = tmp_path / "a.sqlite", tmp_path / "b.sqlite"
     with AnswerStore(path) as store:
         store.write([ANSWER, FAILURE], {"x": SHOWN, "y": []})
@@ -48,7 +39,6 @@ def test_an_export_holds_answers_and_failures_as_the_store_does(tmp_path: Path) 
         assert done == 0
     assert len(pd.read_csv(tmp_path / "answers.csv")) == 3
     table = pd.read_parquet(tmp_path / "answers.parquet")
-    assert set(table.columns) == COLUMNS
     assert table["store"].tolist() == [str(path), str(path), str(other)]
     answered, failed = table.iloc[0], table.iloc[1]
     assert (answered["raw"], answered["sample"], answered["status"]) == (ANSWER.raw, 2, "ok")

@@ -1,7 +1,5 @@
 """A parameter file is checked, name by name, against what its notebooks declare."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path
@@ -32,28 +30,18 @@ def plan_of(folder: Path, content: str) -> list[dict[str, object]]:
     return [task.given for task in read_plan(file).tasks]
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("kk: 2\n", ["no notebook declares 'kk'", "k, notebooks, share, source"]),
-        ("k: ten\n", ["k is 'ten'", "whole number from 1 on, such as 1"]),
-        ("notebooks: [guide/3]", ["'guide/3'", "guide/01_one, guide/02_two"]),
-    ],
-)
-def test_a_bad_parameter_file_is_refused_before_anything_runs(
-    here: Path, content: str, words: list[str]
-) -> None:
-    (here / P).write_text(content, encoding="utf-8")
+def test_a_bad_parameter_file_is_refused_before_anything_runs(here):
+    """More in `bad_inputs.csv`."""
+    (here / P).write_text("kk: 2\n", encoding="utf-8")
     status, refused = said("run", P)
     assert status == 2
-    assert [word for word in words if word not in refused] == [], refused
+    for word in ("no notebook declares 'kk'", "k, notebooks, share, source"):
+        assert word in refused
     assert not list((here / "figures" / "guide").iterdir())
 
 
 @pytest.mark.parametrize("entry", ["02", '"02"', "2", "guide/02", "02_two"])
-def test_a_notebook_may_be_called_by_its_number_or_the_beginning_of_its_name(
-    here: Path, entry: str
-) -> None:
+def test_a_notebook_may_be_called_by_its_number_or_the_beginning_of_its_name(here, entry):
     Path("mine.yaml").write_text(f"notebooks: [{entry}]\n", encoding="utf-8")
     plan = read_plan(Path("mine.yaml"))
     assert [task.notebook.stem for task in plan.tasks] == ["02_two"]
@@ -61,14 +49,14 @@ def test_a_notebook_may_be_called_by_its_number_or_the_beginning_of_its_name(
 
 
 def test_a_file_outside_of_the_project_is_refused_with_where_to_run(
-    here: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    here, tmp_path_factory, monkeypatch
+):
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     with pytest.raises(VragError, match="notebooks is None; expected a list"):
         read_plan(here / P)
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(here: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(here):
     (here / "rows.txt").write_text("in the way", encoding="utf-8")
     (here / P).write_text("figures_dir: rows.txt/deeper/figures\n", encoding="utf-8")
     for command in (["run", "--dry-run"], ["run"]):
@@ -78,7 +66,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(here: Path
     assert not (here / "runs").exists()
 
 
-def test_null_means_all_and_0_or_an_empty_list_none(tmp_path: Path) -> None:
+def test_null_means_all_and_0_or_an_empty_list_none(tmp_path):
     for number, line, nothing in (
         (34, "questions_per_scenario: {}", "0"),
         (43, "max_questions: {{per_dataset: {}}}", "0"),
@@ -90,12 +78,12 @@ def test_null_means_all_and_0_or_an_empty_list_none(tmp_path: Path) -> None:
             plan_of(tmp_path, start + line.format(nothing))
 
 
-def test_decoding_and_hardware_may_be_given_in_part(tmp_path: Path) -> None:
+def test_decoding_and_hardware_may_be_given_in_part(tmp_path):
     part = {"hardware": {"batch_size": 4}, "decoding": {"samples": 2}}
     assert plan_of(tmp_path, yaml.safe_dump({"notebooks": [4], **part})) == [part]
 
 
-def test_parameters_are_those_that_papermill_finds() -> None:
+def test_parameters_are_those_that_papermill_finds():
     for path in PATHS:
         found = papermill.inspect_notebook(str(path))
         assert declared_parameters(path) == {
@@ -105,8 +93,8 @@ def test_parameters_are_those_that_papermill_finds() -> None:
 
 @pytest.mark.parametrize("source", ["k = range(3)", "k = 1\nj = = 2"])
 def test_parameters_that_are_no_plain_values_and_files_that_are_no_notebook_are_named(
-    tmp_path: Path, source: str
-) -> None:
+    tmp_path, source
+):
     path = tmp_path / "a.ipynb"
     notebook(path, source)
     for content in (path.read_text(encoding="utf-8"), "", '{"nbformat": 3}'):
@@ -115,7 +103,7 @@ def test_parameters_that_are_no_plain_values_and_files_that_are_no_notebook_are_
             declared_parameters(path)
 
 
-def test_an_old_name_leads_to_one_in_use() -> None:
+def test_an_old_name_leads_to_one_in_use():
     used = {*DRAWN, *DRAWN_MRAG, *CRAG_MM_EDITIONS, *DRAWN_SUITE, *shipped_models()}
     used |= {*HISTORIES, *NOT_REWRITTEN, *REWRITING.templates, *WEBS}
     for path in PATHS:
@@ -133,7 +121,7 @@ def test_an_old_name_leads_to_one_in_use() -> None:
 @pytest.mark.parametrize(
     "file", sorted((ROOT / "params").rglob("*.yaml")), ids=lambda p: f"{p.parent.name}/{p.stem}"
 )
-def test_plain_papermill_means_what_a_run_makes_of_a_parameter_file(file: Path) -> None:
+def test_plain_papermill_means_what_a_run_makes_of_a_parameter_file(file):
     raw = yaml.safe_load(file.read_text(encoding="utf-8"))
     for task in read_plan(file).tasks:
         assert task.given

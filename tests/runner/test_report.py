@@ -2,8 +2,6 @@
 and says what is missing, failed or old.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shutil
@@ -43,7 +41,7 @@ DYING = ["# What dies", "import os\nos._exit(9)", "## Nothing that lives."]
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ran(tmp_path_factory):
     """A project after a run of three notebooks: one that ends well, one that fails, one
     whose kernel dies.
     """
@@ -58,7 +56,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(ran, tmp_path, monkeypatch):
     """A copy of it to change, as the current folder."""
     shutil.copytree(ran, tmp_path / "project")
     monkeypatch.chdir(tmp_path / "project")
@@ -66,7 +64,7 @@ def project(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="module")
-def page(ran: Path) -> str:
+def page(ran):
     """The report of that run, to read."""
     with contextlib.chdir(ran):
         return write_report([P])[0].read_text(encoding="utf-8")
@@ -76,7 +74,7 @@ def article(html: str, stem: str) -> str:
     return html.split(f'<article id="guide/p/{stem}">')[1].split("</article>")[0]
 
 
-def test_the_page_loads_nothing_and_runs_nothing(page: str) -> None:
+def test_the_page_loads_nothing_and_runs_nothing(page):
     active = {"script", "link", "iframe", "object", "embed", "base", "svg", "form"}
     tags = BeautifulSoup(page, "html.parser").find_all(True)
     assert not active & {tag.name for tag in tags}
@@ -91,7 +89,7 @@ def test_the_page_loads_nothing_and_runs_nothing(page: str) -> None:
         assert escape(text) in page
 
 
-def test_text_tables_and_figures_stand_in_the_order_of_the_notebook(page: str) -> None:
+def test_text_tables_and_figures_stand_in_the_order_of_the_notebook(page):
     body = article(page, "guide/01_good").split("code of this notebook")[0]
     marks = [
         ">What it asks (Table 1)</h2>",
@@ -111,7 +109,7 @@ def test_text_tables_and_figures_stand_in_the_order_of_the_notebook(page: str) -
     assert image["alt"] == "A figure"
 
 
-def test_a_failure_is_named_and_shown_where_it_happened_and_nothing_below_it(page: str) -> None:
+def test_a_failure_is_named_and_shown_where_it_happened_and_nothing_below_it(page):
     failed = "failed: ZeroDivisionError: division by zero"
     states = re.findall(r'<td class="state [^"]*">([^<]*)<', page)
     assert states == ["done", failed, "failed: the kernel died"]
@@ -121,7 +119,7 @@ def test_a_failure_is_named_and_shown_where_it_happened_and_nothing_below_it(pag
     assert "Nothing that" not in page  # what the notebooks conclude
 
 
-def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> None:
+def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project):
     notebook(project / "notebooks/guide/01_good.ipynb", PARAMETERS, *GOOD, "## More")
     copies = project / "runs" / "guide" / "p" / "guide"
     (copies / "02_bad.ipynb").write_text('{"cells": [', encoding="utf-8")
@@ -131,7 +129,7 @@ def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> 
     assert [state for state, words in found if words not in state] == []
 
 
-def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) -> None:
+def test_what_the_paper_says_stands_first_where_results_can_tell(project):
     for place in ("notebooks/guide", "params/guide", "runs/guide/p/guide", "runs/guide"):
         (project / place).rename((project / place).with_name("visual_rag"))
     judged = judged_arms({("own", "zero_shot", 0): [0.0] * 30, ("own", "gt_clue", 1): [1.0] * 30})
@@ -148,7 +146,7 @@ def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) 
     assert lifts[2].startswith("own: 100.00 [")
 
 
-def test_several_files_are_reported_on_one_page(project: Path) -> None:
+def test_several_files_are_reported_on_one_page(project):
     (project / "params" / "guide" / "q.yaml").write_text("k: 2\n", encoding="utf-8")
     status, told = said("report", "params/guide/q.yaml", str(P))
     assert (status, "guide/01_good: done\nguide/02_bad: failed: Zero" in told) == (0, True)

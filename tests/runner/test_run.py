@@ -1,14 +1,16 @@
-"""Runs: what is done is skipped, a failure stops only itself and is named, nothing lives on.
+"""Runs: what is done is skipped, a failure stops only itself and is named, nothing lives on; what a
+finished run is known by.
 
 One run of eight small notebooks serves most of these tests.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
+import shutil
 import signal
+import subprocess
+import sys
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -16,6 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 from commands import P, running, said, until, vrag
+from conftest import ROOT
 from joblib import cpu_count
 from own_project import ASKING_BOOK, notebook, small_data, small_project
 from strange_server import StrangeServer
@@ -25,6 +28,7 @@ from vrag_kit.runner.job import LocalPool, run_lock
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.runner.report import write_report
 from vrag_kit.runner.run import KERNEL, is_finished, job_limits
+from vrag_kit.runner.stamp import custom_files, run_fingerprint
 
 FILES = (P, "params/other/p.yaml", "params/guide/q.yaml")
 FIRST = """import os, pathlib, subprocess, sys, time
@@ -79,7 +83,7 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def ran(tmp_path_factory):
     """A run of two notebooks at once, in two folders, for three parameter files."""
     place = tmp_path_factory.mktemp("project")
     for folder in ("guide", "other"):
@@ -106,9 +110,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 @pytest.mark.slow
-def test_notebooks_get_their_own_parameters_half_the_cores_and_a_log_that_tells_when(
-    ran: Ran,
-) -> None:
+def test_notebooks_get_their_own_parameters_half_the_cores_and_a_log_that_tells_when(ran):
     assert ran.file("figures/guide/01_one.csv") == "2"
     assert ran.file("figures/guide/02_two.csv") == "old"
     mappings = "{'device': 'cpu', 'batch_size': 2} {'image_k': 30, 'web_k': 5}"
@@ -120,9 +122,7 @@ def test_notebooks_get_their_own_parameters_half_the_cores_and_a_log_that_tells_
 
 
 @pytest.mark.slow
-def test_several_files_run_at_once_and_a_notebook_of_two_files_for_one_after_the_other(
-    ran: Ran,
-) -> None:
+def test_several_files_run_at_once_and_a_notebook_of_two_files_for_one_after_the_other(ran):
     assert ran.file("figures/other/01_one.csv") == "5"
     for folder in ("guide", "other"):
         copies = ran.place / "runs" / folder / "p" / folder
@@ -133,7 +133,7 @@ def test_several_files_run_at_once_and_a_notebook_of_two_files_for_one_after_the
 
 
 @pytest.mark.slow
-def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(ran: Ran) -> None:
+def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(ran):
     assert ran.status == 1
     failed = ran.result("guide/03_fails")
     assert failed.split()[1] == "failed"
@@ -165,8 +165,8 @@ def test_the_last_run_of_each_notebook_is_listed(ran: Ran) -> None:
 
 @pytest.mark.slow
 def test_a_notebook_runs_again_when_its_figure_its_data_or_its_copy_is_not_as_it_was(
-    ran: Ran, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    ran, monkeypatch
+):
     monkeypatch.chdir(ran.place)
     assert unfinished() == set()
     Path("rows.txt").write_text("new", encoding="utf-8")
@@ -197,9 +197,7 @@ def test_a_notebook_runs_again_when_its_figure_its_data_or_its_copy_is_not_as_it
 
 @pytest.mark.parametrize("asked", [None, 1, 50])
 @pytest.mark.parametrize("model", ["field-guide-vlm-few", "gpt-4o@openai", "some/model"])
-def test_all_notebooks_together_have_the_cores_and_the_memory_that_there_are(
-    asked: int | None, model: str
-) -> None:
+def test_all_notebooks_together_have_the_cores_and_the_memory_that_there_are(asked, model):
     settings = {"models": [model], "hardware": {"device": "cpu"}}
     jobs, threads = job_limits([settings] * 12, asked)
     assert jobs * (threads or 0) <= max(cpu_count(), jobs)
@@ -212,9 +210,7 @@ def test_all_notebooks_together_have_the_cores_and_the_memory_that_there_are(
     assert job_limits([{"hardware": {"device": "cuda"}}] * 2, None)[0] == 1
 
 
-def test_a_notebook_that_another_process_is_at_is_left_to_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_that_another_process_is_at_is_left_to_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     book, output = tmp_path / "notebooks/guide/01_one.ipynb", tmp_path / "01_one.ipynb"
     refused = "another `run of guide/01_one` is at work"
@@ -232,9 +228,7 @@ time.sleep(300)"""
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_runner_that_is_ended_leaves_nothing_that_it_started(
-    how: signal.Signals, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_runner_that_is_ended_leaves_nothing_that_it_started(how, here, monkeypatch):
     """`timing/kills.py` kills runners, papermills and kernels by each of three signals."""
     (here / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(here / "tmp"))
@@ -260,8 +254,8 @@ SECRET = "tk-Lorem1psum2dolor"
 
 @pytest.mark.slow
 def test_a_model_that_answered_nothing_and_lost_verdicts_are_told_and_a_header_is_in_no_file(
-    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    guide_folder, tmp_path, monkeypatch
+):
     small_project(tmp_path, guide_folder)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GATEWAY", raising=False)
@@ -291,3 +285,53 @@ def test_a_model_that_answered_nothing_and_lost_verdicts_are_told_and_a_header_i
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert [file for file in files if SECRET[3:].encode() in file.read_bytes()] == []
     assert SECRET[3:] not in f"{checked}{told}{reported}"
+
+
+CLASS = "class Letters:\n    bonus = 0\n"
+
+
+@pytest.mark.slow
+def test_changed_code_of_the_package_runs_the_notebook_again(project):
+    """What a notebook is known by, told by a copy of the package before and after a change."""
+    package = project / "copy" / "vrag_kit"
+    ignored = shutil.ignore_patterns("weights", "tables", "__pycache__")
+    shutil.copytree(ROOT / "vrag_kit", package, ignore=ignored)
+    known_by = (
+        "from pathlib import Path; from vrag_kit.runner.stamp import run_fingerprint;"
+        "print(run_fingerprint(Path('notebooks/guide/01_one.ipynb').absolute(), {}, {})['code'])"
+    )
+
+    def code() -> str:
+        environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+        command = [sys.executable, "-c", known_by]
+        return subprocess.check_output(command, cwd=project, env=environment, text=True)
+
+    before = code()
+    assert before == code()
+    for more, same in (("\n# why\n", True), ("\nANOTHER = 1\n", False)):
+        with (package / "errors.py").open("a", encoding="utf-8") as file:
+            file.write(more)
+        assert (before == code()) is same
+
+
+def test_a_rerun_sees_that_the_classs_file_changed_or_one_that_it_imports(mine):
+    file = mine(f"import json\n\nfrom halves import HALF\n{CLASS}")
+    helper = file.with_name("halves.py")
+    helper.write_text("from vrag_kit.types import Query\n\nHALF = 0.5", encoding="utf-8")
+    assert custom_files("mine:Letters") == sorted([file, helper])
+    own = Path("notebooks", "own.ipynb").absolute()
+    notebook(own, "")
+    settings = {"retrievers": [{"model": "mine:Letters", "bonus": 1}], "metrics": ["mine:rbp"]}
+
+    def keys() -> dict[str, str]:
+        return run_fingerprint(own, {}, settings)["data"]
+
+    first = keys()
+    assert first == keys()
+    helper.write_text("HALF = 0.25", encoding="utf-8")
+    second = keys()
+    assert all(second[name] != key for name, key in first.items())
+    file.write_text(f"{CLASS}\n# another", encoding="utf-8")
+    assert all(keys()[name] not in (first[name], second[name]) for name in first)
+    file.write_text("def broken(:", encoding="utf-8")
+    assert custom_files("mine:Letters") == [file]

@@ -88,8 +88,8 @@ PAPERS: dict[str, list[tuple[str, float, Write]]] = {
     "MRAG-Suite": [_suite(name) for name in DATASETS],
 }
 """Parts of questions that are alike: notebook, how many times those written there are, and what
-writes them. They are what Tables 3, 3, 8 and 9, and 2 print, as its notebooks ask it: with another
-question's examples in MRAG-Bench, and another's picture in CRAG-MM, next to the paper's settings.
+writes them. They are what Tables 3, 3, 8 and 9, and 2 print, as the notebooks ask it: with
+another question's examples in MRAG-Bench, and another's picture in CRAG-MM, beside the papers'.
 """
 
 

@@ -1,19 +1,11 @@
 """Each panel and browser once as a person meets it: in JupyterLab, by mouse and by keyboard."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
 from browser import Lab
 from PIL import Image
 
 from vrag_kit.building.annotations import Vote, read_votes
 from vrag_kit.judging import read_human_labels
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator
 
 pytestmark = pytest.mark.slow
 MARKUP = "<script>window.ran = 1</script><img src=nowhere onerror='window.ran = 1'>"
@@ -48,11 +40,11 @@ def show(lab: Lab, cell: str) -> None:
     lab.run_all()
 
 
-def button(lab: Lab, name: str) -> Locator:
+def button(lab: Lab, name: str):
     return lab.page.locator(".jp-OutputArea").get_by_role("button", name=name, exact=True)
 
 
-def test_labels_are_on_disk_and_go_on_after_a_reload(lab: Lab, guide_folder: Path) -> None:
+def test_labels_are_on_disk_and_go_on_after_a_reload(lab, guide_folder):
     def labels(*expected: str) -> None:
         file = lab.folder / "mine.csv"
         lab.until(lambda: list(read_human_labels(file)["label"]) == list(expected), "on disk")
@@ -80,7 +72,7 @@ def test_labels_are_on_disk_and_go_on_after_a_reload(lab: Lab, guide_folder: Pat
 
 
 @pytest.fixture
-def desk(lab: Lab, tmp_path: Path) -> Lab:
+def desk(lab, tmp_path):
     """The annotation panel over 40 images of a goose, which make two pages, and 3 of a swan,
     one of them damaged; the first page is on the screen.
     """
@@ -113,7 +105,7 @@ def clues_on_disk(lab: Lab, *places: int) -> None:
     lab.page.get_by_text(f"; {len(places)} clue").first.wait_for()
 
 
-def test_images_are_annotated_with_the_mouse(desk: Lab) -> None:
+def test_images_are_annotated_with_the_mouse(desk):
     page = desk.page
     strips, full = page.locator(".strip"), page.locator("dialog.vrag-annotation-full")
     assert MARKUP in page.locator(".vrag-annotation .question").inner_text()
@@ -144,7 +136,7 @@ def test_images_are_annotated_with_the_mouse(desk: Lab) -> None:
     page.get_by_text("nothing is saved until it answers").first.wait_for()
 
 
-def test_images_are_annotated_with_the_keyboard_and_no_key_reaches_jupyterlab(desk: Lab) -> None:
+def test_images_are_annotated_with_the_keyboard_and_no_key_reaches_jupyterlab(desk):
     page, full = desk.page, desk.page.locator("dialog.vrag-annotation-full")
 
     def press(*keys: str) -> None:
