@@ -4,6 +4,7 @@ against counts by hand.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -32,17 +33,14 @@ GRAPH = (  # found in this order: similarity 0.95, the others 0.05 less each
 )
 
 
-def questions(*qualities: str, entities: str = "") -> Benchmark:
+def questions(*qualities: str, entities: Sequence[str] = ()) -> Benchmark:
     """A question of each image quality."""
     queries = []
     for number, quality in enumerate(qualities):
-        marks = {"image_quality": quality, "egocentric": True}
-        name, image = f"q{number}", ImageFile(Path("never-opened.png"))
-        entity = entities.split(",")[number] if entities else ""
-        query = Query(
-            query_id=name, text="?", image=image, group=name, entity=entity, metadata=marks
-        )
-        queries.append(query)
+        one = {"text": "?", "image": ImageFile(Path("never-opened.png")), "group": f"q{number}"}
+        one["metadata"] = {"image_quality": quality, "egocentric": True}
+        entity = entities[number] if entities else ""
+        queries.append(Query(query_id=f"q{number}", entity=entity, **one))
     return factories.benchmark(queries)
 
 
@@ -101,7 +99,7 @@ def test_a_drop_is_the_unpaired_difference_of_two_slices() -> None:
 
 
 def test_each_question_has_the_retrieval_status_of_its_entity(tmp_path: Path) -> None:
-    benchmark = questions(*[""] * 5, entities="Talia ensis,Talia osa,Bora,Nobody,")
+    benchmark = questions(*[""] * 5, entities=["Talia ensis", "Talia osa", "Bora", "Nobody", ""])
     images = listed("image", *GRAPH)
     searches = SearchPipeline(images=images, image_k=2, similarity_threshold=0.92)
     facets = paper.results.slice_labels(benchmark, searches)
