@@ -32,7 +32,6 @@ from vrag_kit.types import Benchmark, Query
 from vrag_kit.workspace import Workspace
 
 RIGHT, WRONG, ABSTAINS = ("red", 1.0, 0.0), ("blue", 0.0, 0.0), ("I don't know", 0.0, 1.0)
-DECODING = {"temperature": 0, "max_new_tokens": 16}
 pytestmark = pytest.mark.slow
 
 
@@ -41,26 +40,25 @@ def questions(n: int, *, labelled: bool = True, choices: tuple[str, ...] = ()) -
     asked = {"text": "What color?", "answers": ("red",), "choices": choices}
     queries = [Query(query_id=f"q{i}", group=f"q{i}", **asked) for i in range(n)]
     labels = {query.query_id: {"d": 1} if labelled else {} for query in queries}
-    return replace(factories.benchmark(queries), qrels=labels)
+    return factories.benchmark(queries, qrels=labels)
 
 
 def judged(
     said: Sequence[tuple[str, float, float]], setting: str = "top_k", k: int = 3
 ) -> pd.DataFrame:
     """One answer a question: (words, score, abstained); every second one has document d."""
-    answers, scores, abstained = zip(*said, strict=True)
-    names = [f"q{number}" for number in range(len(said))]
-    shown = [("d", "e") if number % 2 == 0 else ("e",) for number in range(len(said))]
-    table = factories.judged(query_id=names, answer=answers, score=scores, abstained=abstained)
-    status = table["score"].isna().map({True: "timeout", False: "ok"})
-    scale = {"score_min": 0.0, "score_max": 1.0}
-    return table.assign(group=names, setting=setting, k=k, doc_ids=shown, status=status, **scale)
+    columns = pd.DataFrame(said, columns=["answer", "score", "abstained"])
+    shown = [("e",) if number % 2 else ("d", "e") for number in range(len(said))]
+    status = columns["score"].isna().map({True: "timeout", False: "ok"})
+    about = {"setting": setting, "k": k, "score_min": 0.0, "score_max": 1.0}
+    return factories.judged(**columns.to_dict("list"), doc_ids=shown, status=status, **about)
 
 
 def cells(answered: JudgedBenchmark) -> pd.DataFrame:
     return cross_benchmark_scores([answered]).set_index("metric")
 
 
+DECODING = {"temperature": 0, "max_new_tokens": 16}
 SAID = [
     *(RIGHT, RIGHT, ("red, not spotted", 0.5, 0.0), WRONG, ABSTAINS, ABSTAINS),
     *(("", math.nan, math.nan), RIGHT),
@@ -111,8 +109,7 @@ def test_gcue_needs_all_four_arms_and_a_clue_that_helps() -> None:
 def test_conversations_end_before_truthfulness_and_not_before_accuracy() -> None:
     turns = [RIGHT, WRONG, WRONG, RIGHT]  # stopped at the third, so the last is missing
     one = {"text": "?", "answers": ("red",), "group": "c", "conversation_id": "c"}
-    queries = {f"q{turn}": Query(query_id=f"q{turn}", turn=turn, **one) for turn in range(4)}
-    talk = replace(questions(0), queries=queries, qrels={name: {} for name in queries})
+    talk = factories.benchmark(Query(query_id=f"q{turn}", turn=turn, **one) for turn in range(4))
     scores = judged(turns).assign(group="c", score=[1.0, -1.0, -1.0, 1.0], score_min=-1.0)
     row = JudgedBenchmark(name="talk", benchmark=talk, judged=scores, stop=early_stopping_rule)
     found = cells(row)[["value", "n", "unit_of_n"]].T
@@ -122,24 +119,25 @@ def test_conversations_end_before_truthfulness_and_not_before_accuracy() -> None
     assert cells(replace(row, stop=lambda scores: None)).loc["truthfulness", "value"] == 0
 
 
-def with_sheets(*sheets: ClaimVerdicts) -> JudgedBenchmark:
+def with_sheets(*sheets: ClaimVerdicts) -> pd.DataFrame:
+    """The metrics of answers with these sheets."""
     checked = [replace(each, query_id=f"q{n}") for n, each in enumerate(sheets)]
-    table = judged([RIGHT] * len(sheets))
-    row = replace(ROW, benchmark=questions(len(sheets)), judged=table)
-    return replace(row, checked=table.assign(sheet=checked))
+    table = judged([RIGHT] * len(sheets)).assign(sheet=checked)
+    row = replace(ROW, benchmark=questions(len(sheets)), judged=table, checked=table)
+    return cells(row)
 
 
 def test_claims_are_means_over_answers_and_lack_what_their_sheets_lack() -> None:
     supported = sheet("it", ["EN"], ["EN", "NN"], "1", "10")
     unsupported = sheet("it", ["NN"], ["EE"], "0", "0")
-    found = cells(with_sheets(supported, unsupported))["value"]
     expected = {"claim_recall": 75, "answer_claim_recall": 25}
     expected |= {"faithfulness": 50, "evidence_utilization": 25}
+    found = with_sheets(supported, unsupported)["value"]
     assert found[list(expected)].to_dict() == pytest.approx(expected)
-    silent = cells(with_sheets(sheet("it", [], ["EN"], "", "0")))
+    silent = with_sheets(sheet("it", [], ["EN"], "", "0"))
     assert silent.loc["faithfulness", "reason"] == "no claims in answers"
     assert silent.loc["claim_recall", "n"] == 1
-    unknown = cells(with_sheets(sheet("it", ["EN"], [], "1", "")))
+    unknown = with_sheets(sheet("it", ["EN"], [], "1", ""))
     assert unknown.loc["claim_recall", "reason"] == "no gold claims"
 
 
@@ -155,13 +153,14 @@ def test_what_is_in_training_data_stands_apart_before_all_questions_are_pooled()
     """Of 8 questions the groups of the first 3 are, of which 2 are answered correctly."""
     row = replace(ROW, judged=judged([RIGHT, RIGHT, *[WRONG] * 6]))
     groups = row.judged["group"].tolist()
-    rows = stratum_rows(row, {"m": frozenset(groups[:3])})
-    found = cross_benchmark_scores(rows).query("metric == 'accuracy'")
-    assert found["benchmark"].tolist() == [
-        *("toy, in training data", "toy, not in training data", "toy"),
-    ]
-    assert found["value"].tolist() == pytest.approx([200 / 3, 0, 25])
-    assert found["n"].tolist() == [3, 5, 8]
+    found = cross_benchmark_scores(stratum_rows(row, {"m": frozenset(groups[:3])}))
+    accuracy = found.query("metric == 'accuracy'").set_index("benchmark")
+    assert accuracy["value"].to_dict() == {
+        "toy, in training data": pytest.approx(200 / 3),
+        "toy, not in training data": 0,
+        "toy": 25,
+    }
+    assert accuracy["n"].tolist() == [3, 5, 8]
     assert stratum_rows(row, {}) == stratum_rows(row, {"m": frozenset(groups)}) == [row]
 
 

@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -48,24 +49,31 @@ from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Benchmark, Context, Document, Prompt
 
 FROZEN = ROOT / "tests" / "data" / "frozen_prompts.csv"
-
-
 FROZEN_MRAG = ROOT / "tests" / "data" / "frozen_prompts_mrag_bench.csv"
+PASSAGE = "Passage {} with “quotes” and {{braces}}."
+Kinds = Iterator[tuple[Any, ...]]
+"""The names of a kind of prompt, and a prompt."""
 
 
-FOUR = four_questions()
+def test_no_prompt_of_visual_rag_has_changed(guide: Benchmark, guide_folder: Path) -> None:
+    assert frozen(FROZEN) == of_visual_rag(guide, guide_folder).to_dict("records")
 
 
-TEXTS = tuple(
-    Document(doc_id=f"p{n}", text=f"Passage {n} with “quotes” and {{braces}}.") for n in (1, 2)
-)
-
-
-LIBRARY = FOUR.with_documents(TEXTS)
+def test_no_prompt_of_mrag_bench_has_changed() -> None:
+    assert frozen(FROZEN_MRAG) == of_mrag_bench().to_dict("records")
 
 
 def frozen(file: Path) -> list[dict[str, str]]:
     return pd.read_csv(file, keep_default_na=False, dtype=str).to_dict("records")
+
+
+def of_visual_rag(guide: Benchmark, folder: Path) -> pd.DataFrame:
+    prompts = chain(answer_prompts(guide), judge_prompts(guide), builder_prompts(guide, folder))
+    return hashes(["kind", "k", "m"], prompts)
+
+
+def of_mrag_bench() -> pd.DataFrame:
+    return hashes(["wording", "kind", "k"], mrag_prompts())
 
 
 def hashes(names: Sequence[str], prompts: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
@@ -77,34 +85,15 @@ def hashes(names: Sequence[str], prompts: Iterable[tuple[Any, ...]]) -> pd.DataF
     return pd.DataFrame(rows, columns=[*names, "prompts", "sha256"])
 
 
-def of_visual_rag(guide: Benchmark, folder: Path) -> pd.DataFrame:
-    prompts = [
-        *answer_prompts(guide),
-        *text_prompts(guide),
-        *judge_prompts(guide),
-        *builder_prompts(guide, folder),
-    ]
-    return hashes(["kind", "k", "m"], prompts)
+def digest(prompts: list[Prompt]) -> str:
+    def shown(part: Any) -> object:
+        return part if isinstance(part, str) else {"image": Path(part.where).name}
+
+    whole = [[(m.role, [shown(part) for part in m.parts]) for m in prompt] for prompt in prompts]
+    return hashlib.sha256(json.dumps(whole, ensure_ascii=False).encode()).hexdigest()
 
 
-def of_mrag_bench() -> pd.DataFrame:
-    prompts = [
-        (name, kind, context.k, build_prompt(benchmark, context, templates))
-        for kind, benchmark, context in mrag_contexts()
-        for name, templates in PROMPT_SETS.items()
-    ]
-    return hashes(["wording", "kind", "k"], prompts)
-
-
-def test_no_prompt_of_visual_rag_has_changed(guide: Benchmark, guide_folder: Path) -> None:
-    assert frozen(FROZEN) == of_visual_rag(guide, guide_folder).to_dict("records")
-
-
-def test_no_prompt_of_mrag_bench_has_changed() -> None:
-    assert frozen(FROZEN_MRAG) == of_mrag_bench().to_dict("records")
-
-
-def answer_prompts(guide: Benchmark) -> Iterator[tuple[str, int, object, Prompt]]:
+def answer_prompts(guide: Benchmark) -> Kinds:
     several = PROMPTS.use_template("several_images")
     common = {"draws": 2, "seed": 0}
     contexts = [
@@ -122,65 +111,55 @@ def answer_prompts(guide: Benchmark) -> Iterator[tuple[str, int, object, Prompt]
         kind, k, m = context.setting, context.k, context.m or ""
         yield kind, k, m, build_prompt(guide, context, PROMPTS)
         yield f"{kind} in one wording", k, m, build_prompt(guide, context, several)
-
-
-def text_prompts(guide: Benchmark) -> Iterator[tuple[str, int, str, Prompt]]:
     words = "The text of passage {}, with “quotes” and {{braces}}."
     passages = {f"p{i}": Document(doc_id=f"p{i}", text=words.format(i)) for i in range(10)}
     library = replace(guide, corpus=passages)
-    for query_id in guide.queries:
-        for k in (1, 10):
-            found = tuple(passages)[:k]
-            context = Context(query_id=query_id, setting="text_rag", k=k, doc_ids=found)
-            yield "text_rag", k, "", build_prompt(library, context, PROMPTS)
+    for query_id, k in product(guide.queries, (1, 10)):
+        found = {"doc_ids": tuple(passages)[:k], "k": k}
+        context = Context(query_id=query_id, setting="text_rag", **found)
+        yield "text_rag", k, "", build_prompt(library, context, PROMPTS)
 
 
-def judge_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
-    for query in guide.queries.values():
-        for answer in ("blue", "I cannot tell.\nPerhaps {red}."):
-            yield "judge", "", "", RUBRIC.build_prompt(query, answer)
+def judge_prompts(guide: Benchmark) -> Kinds:
+    answers = ("blue", "I cannot tell.\nPerhaps {red}.")
+    for query, answer in product(guide.queries.values(), answers):
+        yield "judge", "", "", RUBRIC.build_prompt(query, answer)
 
 
-def builder_prompts(guide: Benchmark, folder: Path) -> Iterator[tuple[str, str, str, Prompt]]:
-    folders = read_species_folders(folder / "images")
+def builder_prompts(guide: Benchmark, folder: Path) -> Kinds:
     query = next(iter(guide.queries.values()))
     row = {"question_id": "", "question": query.text, "feature": "hindwings"}
     doc_id = guide.candidates(query.query_id)[0]
-    for species in folders:
+    for species in read_species_folders(folder / "images"):
         yield "question writer", "", "", question_prompt(species, "It lives in meadows.")
         for prompts, (write, _) in PRESENCE_PROMPTS.items():
             yield f"coarse filter, {prompts}", "", "", write(row, species, doc_id)
 
 
-def digest(prompts: list[Prompt]) -> str:
-    def shown(part: Any) -> object:
-        return part if isinstance(part, str) else {"image": Path(part.where).name}
-
-    whole = [[(m.role, [shown(part) for part in m.parts]) for m in prompt] for prompt in prompts]
-    return hashlib.sha256(json.dumps(whole, ensure_ascii=False).encode()).hexdigest()
-
-
-def mrag_contexts() -> list[tuple[str, Benchmark, Context]]:
-    """What is asked, under the name of its kind."""
+def mrag_prompts() -> Kinds:
+    four = four_questions()
+    texts = [Document(doc_id=f"p{n}", text=PASSAGE.format(n)) for n in (1, 2)]
+    library = four.with_documents(texts)
     contexts = [
-        *no_rag(FOUR),
-        *gt_rag(FOUR),
-        *retrieved_rag(FOUR),
-        *zero_shot(FOUR),
-        *non_clue(FOUR, draws=2),
-        *top_k(FOUR, oracle_run(FOUR.qrels), ks=[1, 3]),
-        *one_in_k(FOUR, ks=[3], draws=2),
+        *no_rag(four),
+        *gt_rag(four),
+        *retrieved_rag(four),
+        *zero_shot(four),
+        *non_clue(four, draws=2),
+        *top_k(four, oracle_run(four.qrels), ks=[1, 3]),
+        *one_in_k(four, ks=[3], draws=2),
     ]
-    kinds = [(context.setting, LIBRARY, context) for context in contexts]
-    kinds += [("gt_rag reversed", LIBRARY, context) for context in reversed_contexts(gt_rag(FOUR))]
-    rotated = rotate_options(LIBRARY, 1)
-    kinds += [("no_rag rotated by 1", rotated, context) for context in no_rag(FOUR)]
-    texts = ("p1", "p2")
+    kinds = [(context.setting, library, context) for context in contexts]
+    kinds += [("gt_rag reversed", library, context) for context in reversed_contexts(gt_rag(four))]
+    rotated = rotate_options(library, 1)
+    kinds += [("no_rag rotated by 1", rotated, context) for context in no_rag(four)]
     for setting in ("retrieved_text", "gt_text", "text_rag", "gt_image_and_text"):
-        found = texts if setting != "gt_image_and_text" else ("gt0-0", *texts)
+        found = ("gt0-0", "p1", "p2")[setting != "gt_image_and_text" :]
         context = Context(query_id="0", setting=setting, k=len(found), doc_ids=found)
-        kinds.append((setting, LIBRARY, context))
-    return kinds
+        kinds.append((setting, library, context))
+    for kind, benchmark, context in kinds:
+        for name, templates in PROMPT_SETS.items():
+            yield name, kind, context.k, build_prompt(benchmark, context, templates)
 
 
 if __name__ == "__main__":

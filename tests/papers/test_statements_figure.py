@@ -9,23 +9,21 @@ import pytest
 from conftest import ROOT
 from figure_rules import broken_rules
 
-from vrag_kit.papers.statements import load_statement_checks, statements_figure
+from vrag_kit.papers.statements import PAPERS, load_statement_checks, statements_figure
 from vrag_kit.plotting import save_figure
 from vrag_kit.workspace import Workspace
-
-NAMES = {"visual_rag": "Visual-RAG", "mrag_bench": "MRAG-Bench", "crag_mm": "CRAG-MM"}
 
 
 def test_every_saved_number_is_drawn_with_the_ends_of_the_range_of_its_statement(
     tmp_path: Path,
 ) -> None:
     checks = load_statement_checks(ROOT / "figures")
-    assert set(checks["paper"]) == set(NAMES)
+    assert set(checks["paper"]) == set(PAPERS)
     low_quality = checks.set_index("statement_id").loc["low_quality_drop"]
     assert (low_quality["expected"], low_quality["low"], low_quality["high"]) == (
         *("-46.5 to 0", -46.5, 0),
     )
-    figure = statements_figure(checks, NAMES, "Our estimates and the papers' statements")
+    figure = statements_figure(checks, "Our estimates and the papers' statements")
     drawn: dict[str, list[float]] = {"o": [], "|": []}
     for axis in figure.axes:
         for line in axis.lines:

@@ -40,8 +40,8 @@ _FIGURE_CAPTION = (
     " subgroups. No verdict: the data are not the paper's, or a setting with evidence does not"
     " differ from random choice."
 )
-PAPERS = ("visual_rag", "mrag_bench", "crag_mm")
-"""Folders of the papers with statements, in the order of figures."""
+PAPERS = {"visual_rag": "Visual-RAG", "mrag_bench": "MRAG-Bench", "crag_mm": "CRAG-MM"}
+"""Folders of the papers with statements, in the order of figures, and the papers' names."""
 _KEY = ["paper", "statement_id"]
 _ESTIMATE = ["value", "ci_low", "ci_high"]
 _EXACT = 1e-9  # a printed number on the edge of its range is inside
@@ -235,11 +235,10 @@ def _all_statements() -> pd.DataFrame:
     return rows.rename(columns={"name": "statement_id"})
 
 
-def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str) -> Figure:
+def statements_figure(checks: pd.DataFrame, title: str) -> Figure:
     """Draws each row of `load_statement_checks`, at least one, with its interval, and a tick at
-    each finite end of its expected range, under headings of statements; `names` maps a paper's
-    folder to its name. Shares and differences are in points, correlations
-    × 100. Verdicts, which only a paper's own data have, are colours.
+    each finite end of its expected range, under headings of statements. Shares and differences are
+    in points, correlations × 100. Verdicts, which only a paper's own data have, are colours.
     """
     known = _all_statements()
     known["short"] = known["short"].where(known["short"] != "", known["statement_id"])
@@ -251,7 +250,7 @@ def statements_figure(checks: pd.DataFrame, names: Mapping[str, str], title: str
     verdicts = rows["verdict"].mask(untested, other)
     group = (", " + rows["stratum"]).mask(rows["stratum"] == ALL, "")
     counts = (", n: " + rows["counts"]).mask(rows["counts"] == "questions", "")
-    heads = rows["paper"].map(names) + ": " + rows["short"] + group + counts
+    heads = rows["paper"].map(PAPERS) + ": " + rows["short"] + group + counts
     rows = rows.assign(head=heads, verdict=verdicts, n_label=rows["n"].map("n = {:,.0f}".format))
     ends = rows[["head", "system", "low", "high"]].melt(["head", "system"])
     return forest_plot(

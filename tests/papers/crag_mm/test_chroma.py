@@ -22,31 +22,30 @@ from vrag_kit.papers.crag_mm.chroma import ChromaRow, convert_index
 from vrag_kit.retrieval import image_service
 from vrag_kit.workspace import Workspace
 
-INFO = {"Talia ensis": {"habitat": "[[Fen|fens]] of '''Norland'''", "size": "{{cvt|43|mm}}"}}
 VECTOR = {"image": [3.0, 4.0] * 12, "text": [3.0, 4.0] * 16}
-METADATA = {
-    "2": {"image_url": "u/2", "entities": '["Talia ensis", "Moth"]', "info": json.dumps(INFO)},
-    "3": {"entities": "Heron", "info": "A grey bird of the [[fen]]."},
-}
-READ = {
-    "kg-2": {"Talia ensis": INFO["Talia ensis"], "Moth": ""},
-    "kg-3": {"Heron": {"info": "A grey bird of the [[fen]]."}},
-}
 
 
 def test_entities_and_attributes_are_read_as_json_or_text_and_markup_stays(
     small: Small, tmp_path: Path
 ) -> None:
-    rows = [ChromaRow(name, VECTOR["image"], told) for name, told in METADATA.items()]
+    info = {"Talia ensis": {"habitat": "[[Fen|fens]] of '''Norland'''", "size": "{{cvt|43|mm}}"}}
+    both = {"entities": '["Talia ensis", "Moth"]', "info": json.dumps(info)}
+    heron = {"entities": "Heron", "info": "A grey bird of the [[fen]]."}
+    metadata = {"2": {"image_url": "u/2", **both}, "3": heron}
+    rows = [ChromaRow(name, VECTOR["image"], told) for name, told in metadata.items()]
     summary = convert_index(rows, tmp_path / "kg", "image", small.clip)
     assert "kg: 2 vectors of 2 documents by clip" in summary
     entries = read_image_index(tmp_path / "kg")
-    found = {}
-    for name, entry in entries.items():
-        each = entry.metadata["entities"]
-        found[name] = {entity["entity_name"]: entity["entity_attributes"] for entity in each}
-    assert found == READ
+    found = {name: each.metadata["entities"] for name, each in entries.items()}
+    assert found == {
+        "kg-2": [entity("Talia ensis", info["Talia ensis"]), entity("Moth", "")],
+        "kg-3": [entity("Heron", {"info": "A grey bird of the [[fen]]."})],
+    }
     assert entries["kg-2"].metadata["url"] == "u/2"
+
+
+def entity(name: str, attributes: object) -> dict[str, object]:
+    return {"entity_name": name, "entity_attributes": attributes}
 
 
 def test_chunks_become_pages_and_one_without_a_vector_is_embedded_here(

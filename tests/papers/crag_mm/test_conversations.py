@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,40 +22,32 @@ from vrag_kit.papers.crag_mm.conversations import (
 from vrag_kit.types import Benchmark, Query
 
 SCORES = {"R": 1.0, "M": 0.0, "W": -1.0, "?": math.nan}
-
-
 BOUNDS = ["bound_low", "bound_high"]
 
 
-def benchmark(lengths: Sequence[int], *, alone: bool = False) -> Benchmark:
-    """Conversations of so many turns; `alone`: questions without a conversation."""
-    queries = {}
+def benchmark(lengths: Sequence[int]) -> Benchmark:
+    """Conversations of so many turns."""
+    queries = []
     for talk, length in enumerate(lengths):
-        for turn in range(length):
-            name = f"c{talk}t{turn}"
-            where = None if alone else f"c{talk}"
-            queries[name] = Query(
-                query_id=name, text="?", group=f"c{talk}", conversation_id=where, turn=turn
-            )
-    return Benchmark(name="toy", fingerprint="", queries=queries, corpus={}, qrels={})
+        one = {"text": "?", "group": f"c{talk}", "conversation_id": f"c{talk}"}
+        queries += [Query(query_id=f"c{talk}t{turn}", turn=turn, **one) for turn in range(length)]
+    return factories.benchmark(queries)
 
 
 def judged(talks: Sequence[str], setting: str = "s") -> pd.DataFrame:
     """Conversations as letters: R right, M missing, W wrong, ? no verdict, - not asked."""
-    rows = [
-        (f"c{talk}t{turn}", f"c{talk}", SCORES[letter])
-        for talk, letters in enumerate(talks)
-        for turn, letter in enumerate(letters)
-        if letter != "-"
-    ]
-    table = pd.DataFrame(rows, columns=["query_id", "group", "score"])
-    arm = {"model": "m", "setting": setting, "k": 0, "draw": 0, "sample": 0, "status": "ok"}
-    return table.assign(**arm, score_min=-1.0, score_max=1.0)
+    tables = []
+    for talk, letters in enumerate(talks):
+        names = [f"c{talk}t{turn}" for turn in range(len(letters))]
+        rows = pd.DataFrame({"query_id": names, "score": list(letters)}).query("score != '-'")
+        rows["score"] = rows["score"].map(SCORES)
+        tables.append(rows.assign(group=f"c{talk}"))
+    table = factories.judged(**pd.concat(tables).to_dict("list"), setting=setting)
+    return table.assign(score_min=-1.0, score_max=1.0)
 
 
 def means(talks: Sequence[str]) -> pd.DataFrame:
-    lengths = [len(letters) for letters in talks]
-    found = conversation_means(judged(talks), benchmark(lengths))
+    found = conversation_means(judged(talks), benchmark(list(map(len, talks))))
     return found.set_index("metric")
 
 

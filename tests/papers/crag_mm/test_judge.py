@@ -4,6 +4,8 @@ strictly its words are read.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import factories
@@ -13,7 +15,7 @@ import pytest
 from strange_server import StrangeServer, text_in
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging import TRUTH, TruthfulnessRuleJudge, UnparsedError, judge_answers
+from vrag_kit.judging import Judge, TruthfulnessRuleJudge, UnparsedError, judge_answers
 from vrag_kit.papers import published
 from vrag_kit.papers.crag_mm.conversations import early_stopping
 from vrag_kit.papers.crag_mm.judge import (
@@ -33,6 +35,15 @@ BENCHMARK = factories.benchmark([QUERY])
 def answers(*said: str | None, status: str = "ok") -> pd.DataFrame:
     told = ["timeout" if each is None else status for each in said]
     return factories.answers(query_id="q", answer=list(said), status=told)
+
+
+@contextmanager
+def judging(plans: dict[str, list[str]], folder: Path) -> Iterator[tuple[Judge, StrangeServer]]:
+    """A model as judge, and the server that answers for it."""
+    with StrangeServer(plans) as server:
+        entry = {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}
+        entry |= {"timeout": 1.0, "retries": 0}
+        yield load_truthfulness_judge(entry, Workspace(answers_dir=folder)), server
 
 
 @pytest.mark.parametrize(
@@ -75,8 +86,7 @@ def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn(
 def test_abstentions_equal_answers_and_silence_are_not_for_the_judge(tmp_path: Path) -> None:
     said = ["I don't know.", " it is 43 MM long. ", "4.3 cm", "34 mm", "Sorry, I can't tell", None]
     plans = {"Prediction: 4.3 cm": ["say Result: CORRECT"], "Prediction": ["say Result: WRONG"]}
-    with StrangeServer(plans) as server:
-        judge = load_truthfulness_judge(entry(server), Workspace(answers_dir=tmp_path))
+    with judging(plans, tmp_path) as (judge, server):
         judged = judge_answers(judge, BENCHMARK, answers(*said))
         asked = [text_in(each).rpartition("\nPrediction: ") for each in server.requests]
         shown = sorted(last for _, found, last in asked if found)
@@ -88,16 +98,10 @@ def test_abstentions_equal_answers_and_silence_are_not_for_the_judge(tmp_path: P
     assert empty[["score", "marks"]].to_numpy().tolist() == [[-1, "empty"]]
 
 
-def entry(server: StrangeServer) -> dict[str, object]:
-    model = f"judge@{server.url}"
-    return {"model": model, "decoding": {"temperature": 0}, "timeout": 1.0, "retries": 0}
-
-
 def test_a_turn_of_which_no_verdict_can_be_read_ends_no_run_but_a_whole_table_does(
     tmp_path: Path,
 ) -> None:
-    with StrangeServer({"Prediction": ["say Result: MAYBE"]}) as server:
-        judge = load_truthfulness_judge(entry(server), Workspace(answers_dir=tmp_path))
+    with judging({"Prediction": ["say Result: MAYBE"]}, tmp_path) as (judge, _):
         stop = early_stopping(judge, BENCHMARK)
         assert np.isnan(stop.score(answers("so", "or so"))).all()
         with pytest.raises(VragError, match="none of 2 answers got a verdict; the first says"):
@@ -121,15 +125,12 @@ def test_three_readings_of_abstention_stand_side_by_side(
     assert [rule(said) for rule in READINGS.values()] == [code, challenge, kit]
 
 
-def test_judges_are_named_by_a_parameter(tmp_path: Path) -> None:
-    rule = load_truthfulness_judge(
-        "truth_rule", Workspace(answers_dir=tmp_path), abstention="challenge"
-    )
+def test_judges_are_named_by_a_parameter() -> None:
+    rule = load_truthfulness_judge("truth_rule", abstention="challenge")
     assert isinstance(rule, TruthfulnessRuleJudge)
-    assert rule.scale == TRUTH
     assert rule.verdict(QUERY, "I do not know").score == -1
     with pytest.raises(VragError, match="abstention is 'all'; expected one of code, challenge"):
-        load_truthfulness_judge("truth_rule", Workspace(answers_dir=tmp_path), abstention="all")
+        load_truthfulness_judge("truth_rule", abstention="all")
 
 
 def test_three_classes_as_counted_by_hand() -> None:

@@ -1,9 +1,11 @@
-"""Truthfulness as paired differences, by slice, and where the image search finds the entity;
-against counts by hand.
+"""Truthfulness as paired differences, by slice, and where the image search finds the entity,
+against counts by hand; and what the paper says of its results.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers.crag_mm.results import RETRIEVED
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.types import Benchmark, Query
+from vrag_kit.workspace import Workspace
 
 SCORES = {"R": 1.0, "M": 0.0, "W": -1.0, "?": float("nan")}
 GRAPH = (  # found in this order: similarity 0.95, the others 0.05 less each
@@ -32,17 +35,14 @@ GRAPH = (  # found in this order: similarity 0.95, the others 0.05 less each
 )
 
 
-def questions(*qualities: str, entities: str = "") -> Benchmark:
+def questions(*qualities: str, entities: Sequence[str] = ()) -> Benchmark:
     """A question of each image quality."""
     queries = []
     for number, quality in enumerate(qualities):
-        marks = {"image_quality": quality, "egocentric": True}
-        name, image = f"q{number}", ImageFile(Path("never-opened.png"))
-        entity = entities.split(",")[number] if entities else ""
-        query = Query(
-            query_id=name, text="?", image=image, group=name, entity=entity, metadata=marks
-        )
-        queries.append(query)
+        one = {"text": "?", "image": ImageFile(Path("never-opened.png")), "group": f"q{number}"}
+        one["metadata"] = {"image_quality": quality, "egocentric": True}
+        entity = entities[number] if entities else ""
+        queries.append(Query(query_id=f"q{number}", entity=entity, **one))
     return factories.benchmark(queries)
 
 
@@ -101,7 +101,7 @@ def test_a_drop_is_the_unpaired_difference_of_two_slices() -> None:
 
 
 def test_each_question_has_the_retrieval_status_of_its_entity(tmp_path: Path) -> None:
-    benchmark = questions(*[""] * 5, entities="Talia ensis,Talia osa,Bora,Nobody,")
+    benchmark = questions(*[""] * 5, entities=["Talia ensis", "Talia osa", "Bora", "Nobody", ""])
     images = listed("image", *GRAPH)
     searches = SearchPipeline(images=images, image_k=2, similarity_threshold=0.92)
     facets = paper.results.slice_labels(benchmark, searches)
@@ -117,3 +117,59 @@ def test_each_question_has_the_retrieval_status_of_its_entity(tmp_path: Path) ->
         paper.results.with_entity_retrieved(table, nameless)
     with dry_run(tmp_path):  # where nothing is searched
         assert paper.results.with_entity_retrieved(table, nameless).equals(table)
+
+
+def of_paper(kind: str, count: int, split: str = "public-test") -> Benchmark:
+    """A benchmark with the name of the released rows."""
+    names = [f"q{number}" for number in range(count)]
+    return factories.benchmark(names, name=f"crag-mm-{kind}-turn-{split}")
+
+
+SINGLE, MULTI = of_paper("single", 1938), of_paper("multi", 40)
+"""As many questions as the paper's public test; fewer conversations."""
+
+
+def checked(folder: Path, notebook: str, differences: pd.DataFrame) -> pd.DataFrame:
+    """The saved checks of a notebook's differences, by statement."""
+    at = Workspace(figures_dir=folder)
+    paper.results.check_statements(notebook, differences, SINGLE, MULTI, at)
+    return pd.read_csv(folder / f"crag_mm/{notebook}_claims.csv", index_col="statement_id")
+
+
+def test_a_notebooks_differences_are_saved_with_the_statements_they_test(tmp_path: Path) -> None:
+    benchmark = questions(*["normal"] * 12)
+    table = judged(benchmark, mm_llm="W" * 12, task_3="R" * 12)
+    gains = paper.results.truthfulness_gains(table, benchmark, ["mm_llm"])
+    verdicts = checked(tmp_path, "52", gains)["verdict"]
+    assert list(verdicts.index) == ["search_helps_multi_turn", "search_multi_turn_accuracy"]
+    assert set(verdicts) == {"not tested: not the paper's data"}
+
+
+def test_a_statement_is_tested_on_the_papers_own_data_only(tmp_path: Path) -> None:
+    """That about image quality is on the paper's questions, that about history is not."""
+    columns = ["setting", "baseline", "value", "ci_low", "ci_high"]
+    rows = [
+        ("low quality", "normal", -20.0, -30.0, -10.0),
+        ("needs history", "self-contained", -9.0, -12.0, -6.0),
+    ]
+    table = pd.DataFrame(rows, columns=columns).assign(model="m", metric="truthfulness", n=99)
+    found = checked(tmp_path, "53", table)
+    assert found["source"].tolist() == [SINGLE.name, MULTI.name]
+    assert found["verdict"].tolist() == ["supported", "not tested: not the paper's data"]
+    assert found["p_holm"].notna().tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_papers"),
+    [
+        (SINGLE, True),
+        (of_paper("multi", 586), True),
+        (of_paper("multi", 570), True),  # images are missing
+        (of_paper("multi", 782), False),  # the private test
+        (MULTI, False),
+        (of_paper("single", 586), False),
+        (replace(SINGLE, name="crag-mm-single-turn-validation"), False),
+    ],
+)
+def test_the_papers_data_are_identified_by_name_and_count(rows: Benchmark, is_papers: bool) -> None:
+    assert bool(paper.results.data_source(rows)["data_version"]) == is_papers

@@ -9,17 +9,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import factories
 import pytest
 from conversation_data import entry, make_conversations, page
 from conversation_process import listed, listed_scores
+from factories import judged_arms
 from strange_server import StrangeServer, text_in
 
+from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, ask_conversations, load_rewriter
 from vrag_kit.generation.rewriting import Rewriter, parse_rewriting
 from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS, REWRITING
-from vrag_kit.papers.crag_mm.search import SearchPipeline, with_mismatched_images
-from vrag_kit.types import Benchmark
+from vrag_kit.papers.crag_mm.search import (
+    LADDER,
+    ORACLES,
+    PARTS,
+    SearchPipeline,
+    oracle_pipelines,
+    truthfulness_budget,
+    with_mismatched_images,
+)
+from vrag_kit.types import Benchmark, Query
 from vrag_kit.workspace import Workspace
 
 ENTRIES = (
@@ -179,3 +190,39 @@ def test_all_turns_of_a_session_get_the_image_of_one_other(three: Benchmark) -> 
 def test_a_session_without_another_has_no_control(tmp_path: Path) -> None:
     with pytest.raises(VragError, match="no other shows another entity"):
         with_mismatched_images(make_conversations(tmp_path, {"a": 2}))
+
+
+def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
+    graph = entry("kg-1", ("Talia ensis", "")), entry("kg-2", ("Talia osa", ""))
+    images = listed("image", *graph)
+    pipelines = oracle_pipelines(SearchPipeline(images=images, similarity_threshold=0.99))
+    oracle, plain = pipelines["oracle entity"].images, pipelines["no oracle"].images
+    assert oracle is not None
+    assert plain is not None
+    assert oracle.fingerprint != plain.fingerprint  # stored results of one are not the other's
+    assert list(pipelines) == list(ORACLES)
+    image = ImageFile(Path("never-opened.png"))
+    queries = [
+        Query(query_id=name, text="?", image=image, entity=entity)
+        for name, entity in (("a", "talia OSA"), ("b", "Nobody"))
+    ]
+    run = oracle.search(queries, 5)
+    assert run[["query_id", "doc_id"]].to_numpy().tolist() == [["a", "kg-2"]]
+    assert (run["score"] > 0.99).all()
+    assert pipelines["oracle entity and query"].rewrite == "reference"
+    with pytest.raises(VragError, match="no image search"):
+        oracle_pipelines(SearchPipeline())
+
+
+def test_a_budget_adds_up_to_what_is_lost() -> None:
+    benchmark = factories.benchmark([f"q{number}" for number in range(4)])
+    letters = dict(zip(LADDER, ("WMRW", "WRRW", "RRRM", "RRWW"), strict=True))
+    scores = {
+        oracle: ["WMR".index(letter) - 1.0 for letter in word]
+        for oracle, word in (letters | {"oracle query": "WMRW"}).items()
+    }
+    table = judged_arms(scores, ["setting"], score_min=-1.0, score_max=1.0)
+    budget = truthfulness_budget(table, benchmark).set_index("part")["value"]
+    # sums of scores along the ladder: −1, 0, 3, 0, and 4 at best
+    assert budget.to_dict() == dict(zip(PARTS, (1 / 4, 3 / 4, -3 / 4, 4 / 4), strict=True))
+    assert budget.sum() == pytest.approx(1 - (-1 / 4))

@@ -70,15 +70,14 @@ def read_chroma(database: Path) -> tuple[str, Iterator[ChromaRow]]:
     if len(found) != 1:
         known = " or ".join(COLLECTIONS)
         raise VragError(f"{database}: found collections {names}; expected one named {known}.")
-    collection = client.get_collection(found[0])
+    return COLLECTIONS[found[0]], _rows(client.get_collection(found[0]))
 
-    def rows() -> Iterator[ChromaRow]:
-        for start in range(0, collection.count(), SHARD):
-            part = {"limit": SHARD, "offset": start, "include": ["embeddings", "metadatas"]}
-            got = collection.get(**part)
-            yield from map(ChromaRow, got["ids"], got["embeddings"], got["metadatas"])
 
-    return COLLECTIONS[found[0]], rows()
+def _rows(collection: Any) -> Iterator[ChromaRow]:  # Any: chromadb's own class
+    for start in range(0, collection.count(), SHARD):
+        part = {"limit": SHARD, "offset": start, "include": ["embeddings", "metadatas"]}
+        got = collection.get(**part)
+        yield from map(ChromaRow, got["ids"], got["embeddings"], got["metadatas"])
 
 
 def convert_index(rows: Iterable[ChromaRow], folder: Path, modality: str, entry: Entry) -> str:
@@ -95,12 +94,10 @@ def convert_index(rows: Iterable[ChromaRow], folder: Path, modality: str, entry:
     shutil.rmtree(part, ignore_errors=True)
     encoder = open_encoder(with_query_modality(modality, entry))
     cache = documents_folder(encoder, part / EMBEDDINGS)
-    lines: dict[str, Json] = {}
+    read, lines = (_entry if modality == "image" else _chunk), dict[str, Json]()
     converted: set[str] = set()
     for batch in batched(rows, SHARD):
-        pieces = [
-            _entry(row, lines) if modality == "image" else _chunk(row, lines) for row in batch
-        ]
+        pieces = [read(row, lines) for row in batch]
         for row, piece in zip(batch, pieces, strict=True):
             if piece.doc_id in converted:
                 raise VragError(f"row {row.id!r}: found {piece.doc_id!r} again; expected it once.")
@@ -110,8 +107,7 @@ def convert_index(rows: Iterable[ChromaRow], folder: Path, modality: str, entry:
         with np.errstate(invalid="ignore"):
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         validate_embeddings(vectors, ids, encoder)
-        versions = [encoder.modalities.stamp(piece) for piece in pieces]
-        write_shard(cache, ids, versions, vectors)
+        write_shard(cache, ids, list(map(encoder.modalities.stamp, pieces)), vectors)
     documents = part / (index.ENTRIES if modality == "image" else index.PAGES)
     write_file(documents, (f"{json.dumps(line)}\n" for line in lines.values()))
     part.rename(folder)

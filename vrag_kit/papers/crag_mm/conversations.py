@@ -77,13 +77,15 @@ def conversation_means(
         metrics = [*BEFORE, *AFTER, "truthfulness"]
     if slices is not None:
         keys, metrics = [*by, "slice", "metric"], ["truthfulness"]
-    units = _units(judged, benchmark, stop, metrics, by, slices)
-    known = units["value"].notna()
-    units = units.assign(n=units["conversation"].where(known), n_failed=units["failed"])
-    units["n_turns"] = units["n_turns"].where(known, 0).astype(int)
-    means = cluster_means(units, keys)[[*keys, "value", "ci_low", "ci_high"]]
+    values = conversation_values(
+        judged, benchmark, metrics=metrics, by=by, slices=slices, stop=stop
+    )
+    known = values["value"].notna()
+    values["n"] = values["conversation"].where(known)
+    values["n_turns"] = values["n_turns"].where(known, 0).astype(int)
+    means = cluster_means(values, keys)[[*keys, "value", "ci_low", "ci_high"]]
     numbers = {"n": "nunique", "n_turns": "sum", "n_failed": "sum"} | dict.fromkeys(_BOUNDS, "mean")
-    counts = units.groupby(keys, sort=False, dropna=False).agg(numbers)
+    counts = values.groupby(keys, sort=False, dropna=False).agg(numbers)
     table = means.join(counts.reset_index(drop=True))
     if slices is None:
         return table
@@ -99,30 +101,17 @@ def conversation_values(
     metrics: Sequence[str] = ("truthfulness",),
     by: Sequence[str] = ARM,
     slices: Mapping[str, str] | None = None,
+    stop: StopRule = early_stopping_rule,
 ) -> pd.DataFrame:
-    """Values of some of `METRICS`, in the form of `paired_differences`: metric, `by`, query_id,
-    group, value, score_min, score_max. Shares of turns have a row for each turn, others for each
-    conversation, whose name is the query_id. NaN where the conversation is unscored.
+    """Values of some of `METRICS`, in the form of `paired_differences`: metric, `by`, conversation,
+    query_id, group, score_min, score_max, value, bound_low, bound_high, n_turns, n_failed, each a
+    mean over draws and samples; n_failed counts those that are unscored. Shares of turns have a row
+    for each turn, others (`PER_CONVERSATION`) for each conversation, whose name is the query_id.
+    NaN where the conversation is unscored.
 
     With `slices`, which names the slice of every query, they are by slice, in the column slice
     after `by`: truthfulness as in `conversation_means`, shares of the turns in the slice. Raises as
     `conversation_means` does.
-    """
-    units = _units(judged, benchmark, early_stopping_rule, metrics, by, slices)
-    return units.drop(columns=[*_BOUNDS, "conversation", "n_turns", "failed"])
-
-
-def _units(
-    judged: pd.DataFrame,
-    benchmark: Benchmark,
-    stop: StopRule,
-    metrics: Sequence[str],
-    by: Sequence[str],
-    slices: Mapping[str, str] | None,
-) -> pd.DataFrame:
-    """Values of `metrics` and their bounds, means over draws and samples, by turn or, of
-    `PER_CONVERSATION`, by conversation, whose name is then the query_id; with n_turns, and failed,
-    the number of unscored draws and samples.
     """
     rows, keys = apply_early_stop(judged, benchmark, stop, by=by), [*by]
     if slices is not None:
@@ -140,18 +129,18 @@ def _units(
         values = {name: version[metric] for name, version in versions.items()}
         on = ends.get(metric, SHARES)
         part = rows.assign(**values, metric=metric, score_min=on.worst, score_max=on.best)
-        part["failed"] = lost if metric in BEFORE else rows["after_stop"].isna()
+        part["n_failed"] = lost if metric in BEFORE else rows["after_stop"].isna()
         if metric in PER_CONVERSATION:
             part["query_id"] = part["conversation"]
         else:
-            part["failed"] &= part["turn"].eq(0)  # a conversation fails once
+            part["n_failed"] &= part["turn"].eq(0)  # a conversation fails once
         parts.append(part)
     unit = ["metric", *keys, "conversation", "query_id", "group", "score_min", "score_max"]
     unit, means = list(dict.fromkeys(unit)), dict.fromkeys(versions, "mean")
     whole = pd.concat(parts).groupby([*unit, "passes"], sort=False, dropna=False)
-    units = whole.agg(means | {"n_turns": "sum", "failed": "any"}).reset_index()
+    units = whole.agg(means | {"n_turns": "sum", "n_failed": "any"}).reset_index()
     runs = units.groupby(unit, sort=False, dropna=False)
-    return runs.agg(means | {"n_turns": "mean", "failed": "sum"}).reset_index()
+    return runs.agg(means | {"n_turns": "mean", "n_failed": "sum"}).reset_index()
 
 
 def _turn_values(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

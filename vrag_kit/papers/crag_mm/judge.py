@@ -10,15 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Judge, TruthfulnessRuleJudge, is_abstention, load_judge
-from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict, fill_template, one_line
+from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict, one_line
 from vrag_kit.judging.scale import TRUTH
 from vrag_kit.judging.truthfulness import Declines, precheck, truth_verdict
-from vrag_kit.types import Benchmark, JsonView, Query
+from vrag_kit.types import Benchmark, Query
 from vrag_kit.workspace import Workspace
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
@@ -74,8 +75,7 @@ READINGS: Mapping[str, Declines] = {
 """Maps a rule's name to its function; vrag_kit's also covers "I cannot tell" and the like."""
 
 
-_WORDS = json.loads((Path(__file__).parent / "rubric.json").read_text(encoding="utf-8"))
-"""Texts of the rubric, verbatim, with their source; our additions are marked in the file."""
+_TEXTS = yaml.safe_load(Path(__file__).with_name("rubric.yaml").read_text(encoding="utf-8"))
 
 
 def truthfulness_rubric(*, abstention: str = "code") -> Rubric:
@@ -86,26 +86,15 @@ def truthfulness_rubric(*, abstention: str = "code") -> Rubric:
     """
     if abstention not in READINGS:
         raise VragError(f"abstention is {abstention!r}; expected one of {', '.join(READINGS)}.")
-    examples = [*_WORDS["examples"], *_WORDS["examples_ours"]["examples"]]
-    lines = [*_WORDS["task"], _WORDS["form"]["output"], _WORDS["opening"]]
-    lines += [*map(_example, examples), _WORDS["closing"]]
     return Rubric(
         scale=TRUTH,
-        template=(("system", "\n".join(lines)), ("user", _WORDS["case"])),
+        template=(("system", _TEXTS["system"]), ("user", _TEXTS["user"])),
         fields=_fields,
         read=read_result,
-        repair=_WORDS["form"]["repair"],
+        repair=_TEXTS["repair"],
         precheck=partial(precheck, declines=READINGS[abstention]),
         variant=abstention,
     )
-
-
-def _example(example: JsonView) -> str:
-    """A case with its verdict."""
-    case = {"references": example["truth"], "answer": example["prediction"], **example}
-    result = _WORDS["form"]["right" if example["right"] else "wrong"]
-    verdict = _WORDS["form"]["verdict"].replace("{explanation}", example["explanation"])
-    return f"{fill_template(_WORDS['case'], case)}\n{verdict.replace('{result}', result)}"
 
 
 def _fields(query: Query, answer: str) -> dict[str, str]:

@@ -16,7 +16,6 @@ from vrag_kit.config import Entry
 from vrag_kit.files import project_path
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations, load_rewriter
 from vrag_kit.generation.prompts import PromptSet, open_prompt_set, read_prompts
-from vrag_kit.generation.rewriting import Rewriter
 from vrag_kit.judging import Judge
 from vrag_kit.papers.crag_mm.chroma import EMBEDDINGS
 from vrag_kit.papers.crag_mm.conversations import early_stopping
@@ -70,18 +69,25 @@ def open_services(
     search: Parameter,
     at: Workspace,
     indexes: str = "",
-    rewriter: Rewriter | None = None,
+    prompts: Parameter | None = None,
 ) -> SearchPipeline:
     """Opens the searches over a benchmark's own documents: a pipeline whose `images` and `web` are
     None where the benchmark has no documents to search.
 
     `search` has fields of `SearchPipeline`, and the entries image_service, a retriever that takes
-    an image, and web_service, one that takes text, "bm25" or "words". Where the folder `indexes`
-    holds a converted official index of the split at the end of the benchmark's name, its vectors
-    are searched, and vectors of queries are cached there. Search results are cached in the
-    workspace's `cache_dir`, as are other vectors. Raises `VragError` as `image_service` and
-    `text_service` do.
+    an image, web_service, one that takes text, "bm25" or "words", and rewriter, if `rewrite` needs
+    a model; it gets as many characters of the retrieved entries as `prompts` allows. Where the
+    folder `indexes` holds a converted official index of the split at the end of the benchmark's
+    name, its vectors are searched, and vectors of queries are cached there. Search results are
+    cached in the workspace's `cache_dir`, as are other vectors. Raises `VragError` for a `rewrite`
+    that needs a model where `rewriter` is "", and as `image_service`, `text_service` and
+    `load_rewriter` do.
     """
+    models = ("image_service", "web_service", "rewriter")
+    options = {name: value for name, value in search.items() if name not in models}
+    if prompts and search["rewriter"] and search["rewrite"] not in NOT_REWRITTEN:
+        rewriting = REWRITING.with_values({"image_chars": prompts["image_context_chars"]})
+        options["rewriter"] = load_rewriter(search["rewriter"], at, prompts=rewriting)
     folders = index_folders(project_path(indexes), benchmark.name.rpartition("-turn-")[2])
     found: dict[str, SearchService] = {}
     for kind, folder in zip(("image", "web"), folders, strict=True):
@@ -97,10 +103,8 @@ def open_services(
             found["images"] = image_service(documents, entry, vectors)
         elif documents:
             found["web"] = text_service(documents, entry, vectors, chunks=page_chunks)
-    models = ("image_service", "web_service", "rewriter")
-    options = {name: value for name, value in search.items() if name not in models}
     options |= {kind: cached_service(each, at.cache_dir) for kind, each in found.items()}
-    return SearchPipeline(**options, rewriter=rewriter)
+    return SearchPipeline(**options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +127,8 @@ class Setup:
     indexes: str = ""
 
     def open(self, benchmark: Benchmark) -> SearchPipeline:
-        """Opens the search pipeline over a benchmark's own documents; the rewriter gets as many
-        characters of the retrieved entries as `prompts` allows. Raises `VragError` for a `rewrite`
-        that needs a model where `rewriter` is "", and as `open_services` and `load_rewriter` do.
-        """
-        rewriter, search = None, self.search
-        if search["rewriter"] and search["rewrite"] not in NOT_REWRITTEN:
-            budget = {"image_chars": self.prompts["image_context_chars"]}
-            prompts = REWRITING.with_values(budget)
-            rewriter = load_rewriter(search["rewriter"], self.at, prompts=prompts)
-        return open_services(benchmark, search, self.at, self.indexes, rewriter)
+        """Opens the search pipeline over a benchmark's own documents (`open_services`)."""
+        return open_services(benchmark, self.search, self.at, self.indexes, self.prompts)
 
     def ask(
         self,
