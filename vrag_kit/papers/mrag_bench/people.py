@@ -50,7 +50,8 @@ def load_human_answers(
     table = table.rename(columns={"participant": "model", "option": "answer"})
     table["group"] = table["query_id"].map(benchmark.groups)
     table = table.assign(benchmark=benchmark.name, sample=0, status=Status.OK.value)
-    table = table.assign(template="", detail="", answer_id="").astype({"m": "Int64"})
+    table = table.assign(template="", detail="", answer_id="")
+    table = table.infer_objects().astype({"m": "Int64", "seconds": float})
     return table[[*ANSWER_COLUMNS, "seconds"]].reset_index(drop=True)
 
 
