@@ -182,12 +182,10 @@ def with_official_score(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFr
     queries = [benchmark.queries[query_id] for query_id in answered["query_id"]]
     choices = [query.choices for query in queries]
     found = _read_both(answered["answer"], choices, map(correct_letters, queries))
-    scores = {
-        "rule": [ours.rule for ours in found.pop("ours")],
-        "official_low": found["official_is"].eq(RIGHT).astype(float),
-        "official_high": found["official_is"].isin([RIGHT, CRASH, ASKS]).astype(float),
-    }
-    return judged.join(found.assign(**scores).set_axis(answered.index))
+    found["rule"] = [ours.rule for ours in found.pop("ours")]
+    found["official_low"] = found["official_is"].eq(RIGHT).astype(float)
+    found["official_high"] = found["official_is"].isin([RIGHT, CRASH, ASKS]).astype(float)
+    return judged.join(found.set_axis(answered.index))
 
 
 TABLE_5 = json.loads(Path(__file__).with_name("extraction.json").read_text(encoding="utf-8"))
