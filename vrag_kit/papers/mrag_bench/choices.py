@@ -234,16 +234,16 @@ def with_extracted_options(
         with AnswerStore(at.answers_file) as store:
             replies = ask_prompts(generator, prompts, store, at=at, task=task)
         for place, query, reply in zip(asked.index, queries, replies, strict=True):
-            letter = HANG if reply.raw is None else reply.raw.strip()
-            found = letter if letter in (*LETTERS, HANG) else UNREAD
-            outcomes[place] = _outcome(found, correct_letters(query))
+            letter = (reply.raw or "").strip()
+            found = letter if letter in tuple(LETTERS) else UNREAD
+            outcome = _outcome(found, correct_letters(query))
+            outcomes[place] = HANG if reply.raw is None else outcome
     scores = outcomes.eq(RIGHT).astype(float).mask(outcomes.isna() | (outcomes == HANG))
     return read.assign(extracted=outcomes, official_extracted=scores)
 
 
 _CLASSES = {RIGHT: "correct", WRONG: "incorrect", ASKS: "asks", CRASH: "crash"}
 _CLASSES |= {"correct": "correct", "misread": "incorrect"}
-
 _WITHOUT = {"missing": "no option found", "asks": "falls back to GPT-3.5", "crash": "crashes"}
 _SHADES = {**OUTCOME, "asks": MODEL[4], "crash": DARK}
 

@@ -47,8 +47,8 @@ def run_statistics(tables: Mapping[int | str, pd.DataFrame]) -> pd.DataFrame:
     cells = runs.agg(runs=tuple, mean="mean", sd="std", sd_population=lambda each: each.std(ddof=0))
     printed = table[table["statistic"].isin(["avg", "std"])]
     wide = printed.pivot(index=cell, columns="statistic", values="value")
-    table = cells.join(wide.reindex(columns=["avg", "std"])).reset_index()
-    return table
+    joined: pd.DataFrame = cells.join(wide.reindex(columns=["avg", "std"])).reset_index()
+    return joined
 
 
 def query_counts(percentages: pd.Series) -> pd.DataFrame:
