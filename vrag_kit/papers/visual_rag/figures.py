@@ -65,7 +65,7 @@ _THUMBNAIL = 0.25
 
 def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
     """Draws Figure 2 of the paper and a histogram of clues per question, from the tables
-    `label_counts` and `query_table` of a benchmark.
+    `label_counts` and `question_table` of a benchmark, with its clues.
     """
     figure, (axes,) = new_figure(1, 3, height=2.4)
     titles = {"organism": "Organism group", "question": "Question type"}
