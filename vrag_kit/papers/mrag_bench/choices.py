@@ -46,10 +46,7 @@ class MultipleChoiceJudge:
     def judge_one(self, query: Query, answer: str) -> Judgment:
         """Judges one answer to a query."""
         if not query.choices:
-            raise VragError(
-                f"query {query.query_id!r} has no options; expected a question with choices, as"
-                " load_mrag_bench gives them."
-            )
+            raise VragError(f"query {query.query_id!r}: found no options; expected some to choose.")
         if not query.answers:
             return no_reference_failure(query)
         parsed = read_choice(answer, query.choices)

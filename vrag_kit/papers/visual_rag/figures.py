@@ -88,8 +88,8 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
     axes[2].set(title="Clue images per question", xlabel="Clue images", ylabel="Questions")
     axes[2].yaxis.set_major_locator(MaxNLocator(integer=True))
     title = f"Half of the {len(queries)} questions have at most {np.median(clues):g} clue images"
-    caption = f"{queries['entity'].nunique()} species. A bar of the histogram is 3 clues wide."
-    caption = f"{caption} Clue: an image that shows the answer."
+    caption = f"""{queries["entity"].nunique()} species. A bar of the histogram is 3 clues wide.
+        Clue: an image that shows the answer."""
     set_caption(figure, title, caption)
     return figure
 
