@@ -15,7 +15,6 @@ from vrag_kit.papers.mrag_bench.option_leakage import (
     option_format_baseline,
     option_format_variants,
     with_cue_strata,
-    with_normalised_options,
 )
 
 FOUR = four_questions()
@@ -47,7 +46,7 @@ def test_the_baseline_guesses_by_format_and_else_at_random() -> None:
 
 
 def test_normalised_options_have_one_format_and_keep_their_answer() -> None:
-    alike = with_normalised_options(FOUR)
+    alike = option_format_variants(FOUR)["normalised"]
     assert alike.queries["0"].choices[:2] == ("wood rabbit", "eastern cottontail")
     assert alike.queries["2"].choices == ("east asia", "south east asia", "africa", "europe")
     assert alike.queries["1"].choices == ("M", "N", "H", "B")
@@ -81,10 +80,7 @@ def test_planted_cues_are_as_frequent_as_in_40_inspected_questions_and_can_be_fo
     judged = [answered(copy, follows, "planted"), answered(forty, dict.fromkeys(queries, "B"), "o")]
     strata = with_cue_strata(pd.concat(judged), arms)
     means = strata.query("setting == 'planted'").groupby("stratum")["score"].mean()
-    assert means.to_dict() == {
-        "cue on an incorrect option": 0,
-        "no cue": 0,
-        "cue on the correct option": 1,
-    }
+    where = ["cue on an incorrect option", "no cue", "cue on the correct option"]
+    assert means[where].tolist() == [0, 0, 1]
     named = strata.groupby("setting")["named"].mean()
     assert named.to_dict() == {"planted": pytest.approx(24 / 40), "o": 0}

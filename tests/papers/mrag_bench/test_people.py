@@ -19,10 +19,10 @@ FOUR = four_questions()
 
 def judged(**letters: str) -> pd.DataFrame:
     """Answers of each participant to the four questions, of which the first option is right."""
-    tables = []
-    for model, said in letters.items():
-        answers = dict(zip(FOUR.queries, said, strict=True))
-        tables.append(answered(FOUR, answers, "no_rag").assign(model=model))
+    tables = [
+        answered(FOUR, dict(zip(FOUR.queries, said, strict=True)), "no_rag").assign(model=model)
+        for model, said in letters.items()
+    ]
     return pd.concat(tables, ignore_index=True)
 
 

@@ -26,7 +26,7 @@ from vrag_kit.papers.visual_rag.answers import (
     rouge_mean_correlation,
     smallest_and_largest_k,
 )
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Query
 
 FOLLOWS, KEEPS, ABSTAINS, ELSE = OUTCOMES
 
@@ -67,32 +67,30 @@ def test_the_change_is_from_smallest_to_largest_k_of_a_setting_on_the_same_queri
 
 def test_error_cases_are_the_answers_not_fully_correct_once_each_incorrect_ones_first() -> None:
     rows = [("q0", 0.5), ("q1", 0.0), ("q2", 1.0), ("q1", 0.0), ("q1", 0.0), ("q0", np.nan)]
-    names, scores = zip(*rows, strict=True)
-    table = factories.judged(query_id=names, score=scores, setting="gt_clue", answer="blue")
-    table = table.assign(draw=range(6), doc_ids=[(f"{name}-c",) for name in names])
+    table = pd.DataFrame(rows, columns=["query_id", "score"])
+    table = factories.judged(**table, answer="blue").assign(draw=range(6))
     table.loc[4, ["answer", "abstained"]] = ["I don't know", 1.0]
-    asked = [Query(query_id=name, text=f"What, {name}?", answers=("red", "rose")) for name in names]
+    asked = [Query(query_id=f"q{n}", text=f"What {n}?", answers=("red", "rose")) for n in range(3)]
     cases = error_cases(table, factories.benchmark(asked))
     assert cases[["query_id", "outcome", "draw"]].to_numpy().tolist() == [
         ["q1", "incorrect", 1],
         ["q1", "abstained", 4],
         ["q0", "partially correct", 0],
     ]
-    first = cases.loc[0, ["question", "references", "doc_ids"]].tolist()
-    assert first == ["What, q1?", "red | rose", ("q1-c",)]
+    assert cases.loc[0, ["question", "references"]].tolist() == ["What 1?", "red | rose"]
 
 
-def benchmark(value: str, queries: int) -> Benchmark:
-    asked = [Query(query_id=f"q{i}", text="What color?", answers=(value,)) for i in range(queries)]
-    return factories.benchmark(asked, fingerprint=value)
+def judged_as(value: str, answers: pd.DataFrame) -> pd.DataFrame:
+    """Verdicts on the answers where this value is right."""
+    asked = [Query(query_id=name, text="?", answers=(value,)) for name in answers["query_id"]]
+    return judge_answers(load_judge("rule"), factories.benchmark(asked), answers)
 
 
 def outcomes(*said: str | None) -> pd.DataFrame:
     """Outcomes where the original value is red, the new one blue; None: the call failed."""
     status = pd.Series(said).map({None: "error", "": "empty"}).fillna("ok").tolist()
-    table = factories.answers(answer=list(said), status=status, image="counterfactual")
-    worlds = [benchmark(value, len(said)) for value in ("red", "blue")]
-    return counterfactual_outcomes(*[judge_answers(load_judge("rule"), w, table) for w in worlds])
+    table = factories.answers(answer=list(said), status=status)
+    return counterfactual_outcomes(judged_as("red", table), judged_as("blue", table))
 
 
 def test_each_answer_has_one_of_four_outcomes_or_none_that_is_known() -> None:
@@ -100,46 +98,38 @@ def test_each_answer_has_one_of_four_outcomes_or_none_that_is_known() -> None:
     found = outcomes(*said)[list(OUTCOMES)]
     assert list(found.idxmax(axis=1)) == [FOLLOWS, KEEPS, ABSTAINS, ELSE, ELSE, ELSE, FOLLOWS]
     assert (found.sum(axis=1) == 1).all()
-    shares = column_means(outcomes("blue", None), list(OUTCOMES), by=["model", "image"])
+    shares = column_means(outcomes("blue", None), list(OUTCOMES), by=["model"])
     assert shares[["n", "n_failed"]].to_numpy().tolist() == [[1, 1]] * 4
 
 
 def test_tables_of_different_answers_are_refused() -> None:
-    judge, world = load_judge("rule"), benchmark("red", 2)
-    one, two = (
-        judge_answers(judge, world, factories.answers(answer=["red", last]))
-        for last in ("blue", "green")
-    )
+    one, two = (factories.answers(answer=["red", last]) for last in ("blue", "green"))
     with pytest.raises(VragError, match="not the same answers"):
-        counterfactual_outcomes(one, two)
+        counterfactual_outcomes(judged_as("red", one), judged_as("red", two))
 
 
-def paper_arms() -> pd.DataFrame:
-    parts = [reported(3), reported([14, 16], statistic=["avg", "single"])]
-    return pd.concat(parts, ignore_index=True).assign(source="paper")
+PARTS = [reported(3), reported([14, 16], statistic=["avg", "single"])]
+ARMS = pd.concat(PARTS, ignore_index=True).assign(source="paper")
+WIDE = ARMS.pivot_table(index=["model", "setting", "k"], columns="metric", values="value")
 
 
 def test_arms_are_correlated_within_models_or_across_them() -> None:
-    arms = paper_arms()
-    wide = arms.pivot_table(index=["model", "setting", "k"], columns="metric", values="value")
-    within = rouge_mean_correlation(arms, ["source", "model"]).loc["paper"]
-    across = rouge_mean_correlation(arms, ["source", "setting", "k"]).loc["paper"]
-    of_one = stats.spearmanr(*wide.loc["GPT-4o"].T.to_numpy()).statistic
+    within = rouge_mean_correlation(ARMS, ["source", "model"]).loc["paper"]
+    across = rouge_mean_correlation(ARMS, ["source", "setting", "k"]).loc["paper"]
+    of_one = stats.spearmanr(*WIDE.loc["GPT-4o"].T.to_numpy()).statistic
     assert within.loc["GPT-4o", "value"] == pytest.approx(of_one)
     few = ("Pixtral", "Llama3.2-V")
     assert within["n"].to_dict() == {name: 14 if name in few else 16 for name in within.index}
-    part = wide.xs(("non_clue", 1), level=("setting", "k"))
+    part = WIDE.xs(("non_clue", 1), level=("setting", "k"))
     of_arm = stats.spearmanr(*part.T.to_numpy()).statistic
     assert across.loc[("non_clue", 1), "value"] == pytest.approx(of_arm)
 
 
 def test_the_rouge_figure_has_a_point_for_every_arm_and_the_correlation_of_its_models() -> None:
-    arms = paper_arms()
-    ours = arms.query("model == 'GPT-4o'").assign(model="mine", source="mine")
-    left, right = rouge_figure(pd.concat([ours, arms]), title="", caption="").axes
-    wide = arms.pivot_table(index=["model", "setting", "k"], columns="metric", values="value")
+    ours = ARMS.query("model == 'GPT-4o'").assign(model="mine", source="mine")
+    left, right = rouge_figure(pd.concat([ours, ARMS]), title="", caption="").axes
     drawn = np.vstack([points.get_offsets() for points in right.collections])
-    expected = np.sort(wide[["accuracy", "rouge"]].to_numpy(), axis=0)
+    expected = np.sort(WIDE[["accuracy", "rouge"]].to_numpy(), axis=0)
     np.testing.assert_allclose(np.sort(drawn, axis=0), expected)
     words = [text.get_text() for text in left.get_legend().get_texts()]
     assert words == ["mine: ρ = 0.79"]

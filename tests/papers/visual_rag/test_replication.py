@@ -28,15 +28,14 @@ from vrag_kit.papers.visual_rag.replication import (
 )
 from vrag_kit.types import Benchmark, Query
 
-ARM = ("setting", "k")
 NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", reported(3)
 
 
-def judged(scores: dict[tuple[str, int], float], draws: int = 1, queries: int = 1) -> pd.DataFrame:
-    """Queries with the same score in each draw of each (setting, k), by the paper's judge."""
-    arms = {arm: [score] * queries for arm, score in scores.items()}
-    tables = [factories.judged_arms(arms, ARM).assign(draw=draw) for draw in range(draws)]
-    return pd.concat(tables, ignore_index=True).assign(model=NAME, group="g", judge="o4-mini")
+def judged(setting: str, k: int, score: float, draws: int = 1, n: int = 374) -> pd.DataFrame:
+    """n queries with the same score in each draw, by the paper's judge."""
+    about = {"setting": setting, "k": k, "model": NAME, "group": "g", "judge": "o4-mini"}
+    tables = [factories.judged(score=[score] * n, draw=draw, **about) for draw in range(draws)]
+    return pd.concat(tables, ignore_index=True)
 
 
 PAPERS = factories.benchmark(
@@ -75,19 +74,15 @@ def test_a_drawn_edition_is_synthetic_whatever_its_name(tmp_path: Path) -> None:
     assert (found["data_version"], found["verdict"]) == ("", "not tested: synthetic data")
 
 
-POOLED = np.mean(
-    np.square([2.2134, 1.303, 0.831, 0.724, 1.531, 1.688, 1.588])
-)  # Qwen2.5VL: the STDs of Tables 13 and 15, seven cells of five runs
-HALF = 2.0484 * np.sqrt(POOLED * 0.4)  # t of 7 · 4 degrees of freedom; five runs on either side
+# Qwen2.5VL: the STDs of Tables 13 and 15, seven cells of five runs; t of 7 · 4 degrees of freedom
+STDS = [2.2134, 1.303, 0.831, 0.724, 1.531, 1.688, 1.588]
+HALF = 2.0484 * np.sqrt(np.mean(np.square(STDS)) * 0.4)  # five runs on either side
 
 
-def compared(
-    table: pd.DataFrame, paper: pd.DataFrame = PAPER, margin: float = 3.0
-) -> dict[Hashable, Any]:
+def compared(table: pd.DataFrame, margin: float = 3.0) -> dict[Hashable, Any]:
     """The one row of a comparison on the paper's data."""
-    (row,) = compare_to_paper(
-        to_percent(mean_scores(table)), paper, PAPERS, table, margin=margin
-    ).to_dict("records")
+    results = to_percent(mean_scores(table))
+    (row,) = compare_to_paper(results, PAPER, PAPERS, table, margin=margin).to_dict("records")
     return row
 
 
@@ -104,7 +99,7 @@ def test_a_verdict_follows_from_the_interval_of_the_difference_and_the_margin(
     difference: float, margin: float, verdict: str
 ) -> None:
     # Under GT clue the paper prints 41.79: the interval is the difference ± 1.929.
-    table = judged({("gt_clue", 1): (41.79 + difference) / 100}, draws=5, queries=374)
+    table = judged("gt_clue", 1, (41.79 + difference) / 100, draws=5)
     row = compared(table, margin=margin)
     assert pytest.approx(1.929, abs=0.001) == HALF
     ends = (row["ci_low"], row["ci_high"])
@@ -113,7 +108,7 @@ def test_a_verdict_follows_from_the_interval_of_the_difference_and_the_margin(
 
 
 def test_verdicts_need_the_papers_data_and_judge(guide: Benchmark) -> None:
-    table = judged({("zero_shot", 0): 0.5}, queries=374)
+    table = judged("zero_shot", 0, 0.5)
     results = to_percent(mean_scores(table)).query("metric == 'accuracy'")
     for world, by, mark in ((guide, "o4-mini", ", other data"), (PAPERS, "rule", "")):
         both = compare_to_paper(results, PAPER, world, table.assign(judge=by))
@@ -126,7 +121,7 @@ def test_the_best_top_k_is_compared_whatever_its_k_on_as_many_queries(
     queries: int, verdict: str
 ) -> None:
     """Table 6 is about 266 queries."""
-    table = judged({("top_k", 15): 0.6}, queries=queries).assign(m=0)
+    table = judged("top_k", 15, 0.6, n=queries).assign(m=0)
     best = to_percent(mean_scores(table, by=["model", "setting", "k", "m"]))
     best = best.query("metric == 'accuracy'").assign(setting="rag_best")
     six = reported(6).query("setting != 'text_rag'")
@@ -156,7 +151,7 @@ def test_table_2_is_compared_on_the_papers_data_alone(guide: Benchmark) -> None:
 
 
 def test_what_failed_answers_could_change_widens_the_interval() -> None:
-    whole = judged({("zero_shot", 0): 0.5}, queries=374)
+    whole = judged("zero_shot", 0, 0.5)
     torn = whole.assign(score=whole["score"].mask(whole.index < 37))  # 9.89 % of the answers
     before, after = compared(whole), compared(torn)
     assert after["value"] == before["value"]

@@ -46,10 +46,7 @@ class MultipleChoiceJudge:
     def judge_one(self, query: Query, answer: str) -> Judgment:
         """Judges one answer to a query."""
         if not query.choices:
-            raise VragError(
-                f"query {query.query_id!r} has no options; expected a question with choices, as"
-                " load_mrag_bench gives them."
-            )
+            raise VragError(f"query {query.query_id!r}: found no options; expected some to choose.")
         if not query.answers:
             return no_reference_failure(query)
         parsed = read_choice(answer, query.choices)
@@ -182,12 +179,10 @@ def with_official_score(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFr
     queries = [benchmark.queries[query_id] for query_id in answered["query_id"]]
     choices = [query.choices for query in queries]
     found = _read_both(answered["answer"], choices, map(correct_letters, queries))
-    scores = {
-        "rule": [ours.rule for ours in found.pop("ours")],
-        "official_low": found["official_is"].eq(RIGHT).astype(float),
-        "official_high": found["official_is"].isin([RIGHT, CRASH, ASKS]).astype(float),
-    }
-    return judged.join(found.assign(**scores).set_axis(answered.index))
+    found["rule"] = [ours.rule for ours in found.pop("ours")]
+    found["official_low"] = found["official_is"].eq(RIGHT).astype(float)
+    found["official_high"] = found["official_is"].isin([RIGHT, CRASH, ASKS]).astype(float)
+    return judged.join(found.set_axis(answered.index))
 
 
 TABLE_5 = json.loads(Path(__file__).with_name("extraction.json").read_text(encoding="utf-8"))
@@ -236,16 +231,16 @@ def with_extracted_options(
         with AnswerStore(at.answers_file) as store:
             replies = ask_prompts(generator, prompts, store, at=at, task=task)
         for place, query, reply in zip(asked.index, queries, replies, strict=True):
-            letter = HANG if reply.raw is None else reply.raw.strip()
-            found = letter if letter in (*LETTERS, HANG) else UNREAD
-            outcomes[place] = _outcome(found, correct_letters(query))
+            letter = (reply.raw or "").strip()
+            found = letter if letter in tuple(LETTERS) else UNREAD
+            outcome = _outcome(found, correct_letters(query))
+            outcomes[place] = HANG if reply.raw is None else outcome
     scores = outcomes.eq(RIGHT).astype(float).mask(outcomes.isna() | (outcomes == HANG))
     return read.assign(extracted=outcomes, official_extracted=scores)
 
 
 _CLASSES = {RIGHT: "correct", WRONG: "incorrect", ASKS: "asks", CRASH: "crash"}
 _CLASSES |= {"correct": "correct", "misread": "incorrect"}
-
 _WITHOUT = {"missing": "no option found", "asks": "falls back to GPT-3.5", "crash": "crashes"}
 _SHADES = {**OUTCOME, "asks": MODEL[4], "crash": DARK}
 

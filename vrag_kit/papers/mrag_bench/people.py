@@ -33,9 +33,7 @@ def load_human_answers(
     chosen = pd.concat([pd.DataFrame(columns=CHOICE_COLUMNS), *map(read_choices, files)])
     twice = chosen.loc[chosen.duplicated(["query_id", "setting", "participant"]), "participant"]
     if not twice.empty:
-        raise VragError(
-            f"two files hold choices of {twice.iloc[0]!r}; keep a file for each participant."
-        )
+        raise VragError(f"two files hold choices of {twice.iloc[0]!r}; keep one for each person.")
     names = [field.name for field in fields(Context)]
     asked = pd.DataFrame(list(map(asdict, contexts)), columns=names)
     table = chosen.merge(asked, on=["query_id", "setting"])
@@ -50,7 +48,8 @@ def load_human_answers(
     table = table.rename(columns={"participant": "model", "option": "answer"})
     table["group"] = table["query_id"].map(benchmark.groups)
     table = table.assign(benchmark=benchmark.name, sample=0, status=Status.OK.value)
-    table = table.assign(template="", detail="", answer_id="").astype({"m": "Int64"})
+    table = table.assign(template="", detail="", answer_id="")
+    table = table.infer_objects().astype({"m": "Int64", "seconds": float})
     return table[[*ANSWER_COLUMNS, "seconds"]].reset_index(drop=True)
 
 

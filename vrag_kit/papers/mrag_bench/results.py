@@ -192,9 +192,11 @@ def gains_by_scenario(
     """
     repeats = [*REPEATS, "part", *([] if arm == "setting" else [arm])]
     values = per_query(_at_levels(judged, by), by=[*by, *_LEVEL, arm, "scenario"])
-    how = {"arm": arm, "baseline": baseline, "repeats": repeats, "weights": weights}
-    table = paired_differences(values, by=[*by, *_LEVEL], **how).assign(metric="accuracy")
-    return _in_order(table[[*by, *_LEVEL, *table.columns.drop([*by, *_LEVEL])]])
+    keys = [*by, *_LEVEL]
+    table = paired_differences(
+        values, arm=arm, by=keys, baseline=baseline, repeats=repeats, weights=weights
+    )
+    return _in_order(table[[*keys, *table.columns.drop(keys)]].assign(metric="accuracy"))
 
 
 def settings_at_chance(means: pd.DataFrame) -> pd.DataFrame:
@@ -223,9 +225,8 @@ def scenario_table(
         results = results[results["level"].eq(OVERALL) | results["stratum"].eq(ALL)]
     most = results.groupby(list(rows), sort=False)["n"].transform("max")
     notes = [_notes(row, int(n)) for row, n in zip(results.to_dict("records"), most, strict=True)]
-    names = {name: results[name].replace(NAMES) for name in _NAMED if name in results}
-    table, index = results.assign(n=most, **names), [*rows, "n"]
-    cells = ci_cells(results) + notes
+    table = results.assign(n=most).replace(dict.fromkeys(_NAMED, NAMES))
+    index, cells = [*rows, "n"], ci_cells(results) + notes
     wide = report_table(table, rows=index, columns=columns, cells=cells, empty="")
     return wide.reindex(pd.MultiIndex.from_frame(table[index].drop_duplicates()))
 
@@ -305,7 +306,8 @@ def with_options(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
         found["correct_option"].append(correct_letters(query))
         found["option"].append(letter or NO_LETTER if called else None)
         found["option_text"].append(options.get(letter or "", ""))
-    rows = with_scenarios(judged, benchmark).assign(**found)
+    rows = with_scenarios(judged, benchmark)
+    rows[list(found)] = pd.DataFrame(found, rows.index, dtype=object)
     for name in (*LETTERS, NO_LETTER):
         rows[name] = rows["option"].eq(name).astype(float).where(rows["option"].notna())
     return rows
@@ -325,8 +327,9 @@ def rotation_consistency(
     asked = letters.groupby([*by, "query_id", "group", "scenario"], sort=False, dropna=False)
     texts, answers = asked["option_text"], asked["option"].count()
     same = texts.nunique().eq(1) & texts.min().ne("")
-    found = pd.DataFrame({"same option in all": same, "right in all": asked["score"].min()})
-    shares = found.astype(float).where(answers == letters["rotation"].nunique()).reset_index()
+    found = {"same option in all": same.astype(float), "right in all": asked["score"].min()}
+    complete = answers == letters["rotation"].nunique()
+    shares = pd.DataFrame(found).where(complete).reset_index()
     return to_percent(column_means(shares, list(found), by=by, weights=weights))
 
 

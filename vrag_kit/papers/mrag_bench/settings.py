@@ -124,8 +124,7 @@ def gt_rag_by_count(
     deep = [query_id for query_id, pool in pools.items() if len(pool) >= max(ks)]
     if not deep:
         raise VragError(
-            f"{benchmark.name}: no query has {max(ks)} ground-truth images. Give `more`, or ask"
-            " for fewer."
+            f"{benchmark.name}: no query has {max(ks)} ground-truth images. Give `more`."
         )
     contexts = []
     for query_id, draw in product(deep, range(draws)):
@@ -227,8 +226,7 @@ def gt_text(texts: Benchmark) -> list[Context]:
     if without:
         raise VragError(
             f"{len(without)} of {len(texts.queries)} queries have no passage that answers them, the"
-            f" first {without[0]!r}. Write it, or leave them out of all settings with"
-            " `benchmark.subset(query_ids)`."
+            f" first {without[0]!r}. Leave them out with `benchmark.subset(query_ids)`."
         )
     return _examples(texts, "gt_text", _gold(texts), k=1)
 

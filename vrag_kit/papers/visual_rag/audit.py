@@ -1,5 +1,5 @@
-"""Parts of the audit in `16_paper_audit`: statistics of published runs, the number of queries
-behind percentages, the paper's text against its tables, and an upper bound of nDCG@30.
+"""Parts of the audit in `16_paper_audit`: the number of queries behind percentages, the paper's
+text against its tables, and an upper bound of nDCG@30.
 
 The standard nDCG, recall, hit count and the mean number of clues are all linear in two kinds of
 unknowns: the share of queries that have R clues, p(R), and the share that have R clues *and* one
@@ -18,36 +18,19 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from vrag_kit.papers.audit import AGREES, CELL, CONTRADICTS, audit_rows
+from vrag_kit.papers.audit import AGREES, CONTRADICTS, audit_rows
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.published import PAPER_QUERIES
 from vrag_kit.papers.visual_rag.statements import STATEMENTS, published_scores, statement_numbers
-
-RUN_TABLES = (13, 14, 15, 16)
-"""Numbers of the tables with the five runs of each cell (footnotes 4 and 6)."""
 
 
 def published_tables() -> dict[int | str, pd.DataFrame]:
     """Returns the audited tables of the Visual-RAG paper: number → table, and "section3". They are
     as `published` gives them, but Table 2's nDCG has its printed name, "ndcg".
     """
-    names = (2, 3, 5, 6, 7, 8, 9, *RUN_TABLES, "section3")
+    names = (2, 3, 5, 6, 7, 8, 9, 13, 14, 15, 16, "section3")
     tables: dict[int | str, pd.DataFrame] = {name: published("visual_rag", name) for name in names}
     return tables | {2: tables[2].replace({"metric": {"ndcg_visual_rag": "ndcg"}})}
-
-
-def run_statistics(tables: Mapping[int | str, pd.DataFrame]) -> pd.DataFrame:
-    """Computes statistics of the cells with runs in Tables 13 to 16: table, model, setting, k, runs
-    (a tuple), mean, sd (by n − 1), sd_population (by n), avg and std (published, or NaN).
-    """
-    chosen = {number: tables[number] for number in RUN_TABLES}
-    table, cell = pd.concat(chosen, names=["table"]).reset_index("table"), ["table", *CELL]
-    ordered = table[table["run"].notna()].sort_values(["table", "run"], kind="stable")
-    runs = ordered.groupby(cell, sort=False)["value"]
-    cells = runs.agg(runs=tuple, mean="mean", sd="std", sd_population=lambda each: each.std(ddof=0))
-    printed = table[table["statistic"].isin(["avg", "std"])]
-    wide = printed.pivot(index=cell, columns="statistic", values="value")
-    return cells.join(wide.reindex(columns=["avg", "std"])).reset_index()
 
 
 def query_counts(percentages: pd.Series) -> pd.DataFrame:

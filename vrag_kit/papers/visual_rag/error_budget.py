@@ -90,11 +90,10 @@ def error_budget(
     table = table.merge(_alone(alone), on=["model", "query_id"], how="left")
     score, single = table["score"], table["k"] == 1
     has_clue = table["query_id"].map(ranks) <= table["k"]
-    one, several = (table[f"gt_clue in {prompt}"] for prompt in ALONE_PROMPTS)
-    given = several.mask(single, one)
-    one, several = (table[f"first_clue in {prompt}"] for prompt in ALONE_PROMPTS)
-    in_prompt = several.mask(single, score)  # the answer is that to the clue alone
-    found = in_prompt if one_prompt else one
+    one, several = ALONE_PROMPTS
+    given = table[f"gt_clue in {several}"].mask(single, table[f"gt_clue in {one}"])
+    in_prompt = table[f"first_clue in {several}"].mask(single, score)  # it is that answer
+    found = in_prompt if one_prompt else table[f"first_clue in {one}"]
     parts = pd.DataFrame(
         {
             "missed_gain": (given - score).mask(has_clue, 0.0),
@@ -104,18 +103,17 @@ def error_budget(
             "distractors": (in_prompt - score).where(has_clue, 0.0),
         }
     )
+    parts = parts.drop(columns=WORDED) if one_prompt else parts
     missing = parts.isna().any(axis=1)  # counted where another question of the arm has values
     counted = missing & ~missing.groupby([table["model"], table["k"]]).transform("all")
     if table["spread"].notna().any():
         parts[JUDGE_NOISE] = table["spread"]
     parts = parts.mask(missing | counted.groupby(table["query_id"]).transform("any"))
     budget = table[_KEYS].join(parts).melt(_KEYS, var_name="part")
-    metric = np.where(budget["part"] == JUDGE_NOISE, "spread", "accuracy_lost")
-    budget.insert(len(_KEYS) + 1, "metric", metric)
-    low = np.where(budget["part"].isin(NET), -scale.width, 0.0)
+    budget["metric"] = np.where(budget["part"] == JUDGE_NOISE, "spread", "accuracy_lost")
+    budget["score_min"] = np.where(budget["part"].isin(NET), -scale.width, 0.0)
+    budget["score_max"] = scale.width
     absent = (budget["part"] == "distractors") & (budget["k"] == 1)
-    absent |= (budget["part"] == WORDED) & one_prompt
-    budget = budget.assign(score_min=low, score_max=scale.width)
     return budget[~absent].reset_index(drop=True)
 
 
@@ -124,10 +122,11 @@ def _alone(judged: pd.DataFrame) -> pd.DataFrame:
     <prompt>" for each; NaN for the best ranked clue where no question has one.
     """
     arms = judged["setting"] + " in " + judged["prompt"]
-    every = [" in ".join(arm) for arm in product(_CLUES, ALONE_PROMPTS)]
-    needed = every if _CLUES[0] in set(judged["setting"]) else every[len(ALONE_PROMPTS) :]
     wide = judged.assign(arm=arms).pivot_table("score", ["model", "query_id"], "arm")
-    return wide[needed].reindex(columns=every).reset_index()
+    needed = [" in ".join(arm) for arm in product(_CLUES, ALONE_PROMPTS)]
+    if _CLUES[0] not in set(judged["setting"]):
+        wide[needed[: len(ALONE_PROMPTS)]] = np.nan
+    return wide[needed].reset_index()
 
 
 def error_budget_figure(budget: pd.DataFrame, gold: str = "clue", note: str = "") -> Figure:

@@ -24,7 +24,7 @@ from vrag_kit.plotting.style import (
     new_figure,
     set_caption,
 )
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, DocId
 
 STEPS = {
     "open_benchmark": "data: queries, images, labels",
@@ -56,10 +56,8 @@ CORRECTED = (
     " Intervals are not corrected; the title says if a difference does not last Holm's correction."
 )
 """What a caption says of tests of `paired_differences`."""
-_WIDTHS = {
-    **{"Question": 1.25, "Corpus": 0.78, "Retrieved": 0.78, "Shown": 0.52},
-    **{"Answer": 0.65, "Verdict": 0.75, "Scores": 1.1},
-}
+_WIDTHS = (1.25, 0.78, 0.78, 0.52, 0.65, 0.75, 1.1)
+"""Of the cards, in inches."""
 _GAP, _MIDDLE = 0.22, 1.75
 """In inches: between cards, and from the bottom to the middle of the cards."""
 _THUMBNAIL = 0.25
@@ -67,7 +65,7 @@ _THUMBNAIL = 0.25
 
 def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
     """Draws Figure 2 of the paper and a histogram of clues per question, from the tables
-    `label_counts` and `query_table` of a benchmark.
+    `label_counts` and `question_table` of a benchmark, with its clues.
     """
     figure, (axes,) = new_figure(1, 3, height=2.4)
     titles = {"organism": "Organism group", "question": "Question type"}
@@ -90,8 +88,8 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
     axes[2].set(title="Clue images per question", xlabel="Clue images", ylabel="Questions")
     axes[2].yaxis.set_major_locator(MaxNLocator(integer=True))
     title = f"Half of the {len(queries)} questions have at most {np.median(clues):g} clue images"
-    caption = f"{queries['entity'].nunique()} species. A bar of the histogram is 3 clues wide."
-    caption = f"{caption} Clue: an image that shows the answer."
+    caption = f"""{queries["entity"].nunique()} species. A bar of the histogram is 3 clues wide.
+        Clue: an image that shows the answer."""
     set_caption(figure, title, caption)
     return figure
 
@@ -137,46 +135,44 @@ def pipeline_diagram(
     `judged` holds one model's judged answers to the question, one of them to the first `k`
     retrieved images (setting top_k); raises IndexError if it does not.
     """
-    query = benchmark.queries[query_id]
+    query, labels = benchmark.queries[query_id], benchmark.qrels[query_id]
     here = (judged["setting"] == "top_k") & (judged["k"] == k)
     answer = judged[here].iloc[0]
-    found = run[run["query_id"] == query_id].sort_values("rank")["doc_id"]
-    shown = [
-        NAMES[name].format(k=k) for name, k in zip(judged["setting"], judged["k"], strict=True)
-    ]
-    pointer = here.map({True: "▶ ", False: ""}).to_numpy()
-    scores = pointer + pd.Series(shown) + ": " + judged["score"].map("{:g}".format)
-    words = {
+    found = list(run[run["query_id"] == query_id].sort_values("rank")["doc_id"])
+    names = [NAMES[name].format(k=n) for name, n in judged[["setting", "k"]].to_numpy()]
+    scores = here.map({True: "▶ ", False: ""}) + names + ": " + judged["score"].map("{:g}".format)
+    cards: dict[str, str | list[DocId]] = {
         "Question": query.text,
+        "Corpus": list(labels)[:18],
+        "Retrieved": found[:18],
+        "Shown": found[:k],
         "Answer": f"“{answer['answer'] or '(empty)'}”",
         "Verdict": f"accepted: {', '.join(query.answers[:2])}\nscore {answer['score']:g}",
         "Scores": "\n".join(scores),
     }
-    images = {"Corpus": list(benchmark.qrels[query_id])[:18], "Retrieved": list(found)[:18]}
-    images |= {"Shown": list(found)[:k]}
     figure, axes = new_figure(height=3.1)
     axis = axes[0][0]
     left, steps = 0.0, iter(STEPS.items())
-    for name, width in _WIDTHS.items():
+    for (name, content), width in zip(cards.items(), _WIDTHS, strict=True):
         if left:
             _draw_step(axis, left - _GAP, *next(steps))
         middle = left + width / 2
         axis.text(middle, 2.65, name, ha="center", weight="bold", fontsize=8)
-        if name in words:
-            text = axis.text(middle, _MIDDLE, fit(words[name], width, 7.5), fontsize=7.5)
+        if isinstance(content, str):
+            text = axis.text(middle, _MIDDLE, fit(content, width, 7.5), fontsize=7.5)
             text.set(ha="center", va="center")
         else:
-            _draw_images(axis, left, width, benchmark, query_id, images[name])
+            _draw_images(axis, left, width, benchmark, query_id, content)
         left += width + _GAP
     axis.set(xlim=(0, left - _GAP), ylim=(0.08, 2.8), aspect="equal")
     axis.set_axis_off()
-    gold = sum(benchmark.qrels[query_id].get(each, 0) > 0 for each in images["Shown"])
+    gold = sum(labels.get(each, 0) > 0 for each in found[:k])
     set_caption(
         figure,
         f"From question to score: {gold} of {k} images shown are clues (framed), and the answer"
         f" scores {answer['score']:g} (▶)",
-        f"""{benchmark.name}, model {answer["model"]}. Corpus: {len(images["Corpus"])} of
-        {len(benchmark.qrels[query_id])} images. Framed: clues (gold images), which show the
+        f"""{benchmark.name}, model {answer["model"]}. Corpus: {len(cards["Corpus"])} of
+        {len(labels)} images. Framed: clues (gold images), which show the
         answer. Below each arrow: the kit's function, who does its work, and the table that it
         returns. Scores: those of this question, by setting; ▶: the setting that is drawn. top-k:
         the first k retrieved; 1-in-k: one clue and k − 1 others.""",
@@ -193,7 +189,7 @@ def _draw_step(axis: Axes, left: float, function: str, table: str) -> None:
 
 
 def _draw_images(
-    axis: Axes, left: float, width: float, benchmark: Benchmark, query_id: str, ids: Sequence[str]
+    axis: Axes, left: float, width: float, benchmark: Benchmark, query_id: str, ids: Sequence[DocId]
 ) -> None:
     """Draws thumbnails in rows from the left, in the middle of the cards' height."""
     across = int(width / _THUMBNAIL)

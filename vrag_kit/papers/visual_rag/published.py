@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.papers.audit import CELL
-from vrag_kit.papers.describe import question_table
 from vrag_kit.papers.published import Filter, published
 from vrag_kit.papers.statements import data_columns
 from vrag_kit.types import Benchmark
@@ -147,13 +146,3 @@ def question_kind(question: str) -> str:
             if re.search(words, part):
                 return kind
     return "other"
-
-
-def query_table(benchmark: Benchmark) -> pd.DataFrame:
-    """Builds a table with one row per query: those of `question_table`, clues, organism
-    (`organism_category`) and question (`question_kind`), the facets of Figure 2.
-    """
-    folders = [query.metadata.get("folder", "") for query in benchmark.queries.values()]
-    table = question_table(benchmark, gold="clues")
-    kinds = table["text"].map(question_kind)
-    return table.assign(organism=list(map(organism_category, folders)), question=kinds)

@@ -75,10 +75,14 @@ def compare_to_paper(
     if not (edition and by_paper and metric in _RUN_TABLES):
         return settings_table(_labelled(results), _labelled(paper), same_data=bool(edition))
     extra = [name for name in ("corpus", "m") if name in results and name in paper]
-    theirs = paper.rename(columns={"model": "paper_model", "value": "paper", "n": "queries"})
     keys = ["paper_model", "setting", "place", *extra]
-    ours = results.assign(paper_model=results["model"].map(PAPER_NAMES), place=_place(results))
-    table = ours.merge(theirs.assign(place=_place(paper))[[*keys, "paper", "queries"]], on=keys)
+    theirs = paper.rename(columns={"model": "paper_model", "value": "paper", "n": "queries"})
+    ours = results.assign(paper_model=results["model"].map(PAPER_NAMES))
+    ours, theirs = (  # the best top-k is compared whatever its k
+        each.assign(place=each["k"].mask(each["setting"] == "rag_best", -1))
+        for each in (ours, theirs)
+    )
+    table = ours.merge(theirs[[*keys, "paper", "queries"]], on=keys)
     draws = table["setting"].map(judged.groupby("setting")["draw"].nunique()).fillna(1)
     failed = (table["n_failed"] / (table["queries"] * draws)).clip(upper=1)
     spreads = run_spreads(_RUN_TABLES[metric])
@@ -90,22 +94,14 @@ def compare_to_paper(
     difference = table["value"] - table["paper"]
     low = difference - failed * table["value"] - noise
     high = difference + failed * (100 - table["value"]) + noise
-    verdict = _verdict(low, high, margin)
+    within, apart = (low >= -margin) & (high <= margin), (low > 0) | (high < 0)
+    verdicts = np.select([within, apart], ["equivalent", "different"], "inconclusive")
     comparable = table["queries"].between(table["n"], table["n"] + table["n_failed"])
     table = table.assign(difference=difference, ci_low=low, ci_high=high)
     numbers = ["metric", "value", "paper", "difference", "ci_low", "ci_high", "n"]
     table = table[[*ARM, *extra, *numbers]].round(2)
-    return table.assign(verdict=verdict.where(comparable, NOT_COMPARABLE), edition=edition)
-
-
-def _verdict(low: pd.Series, high: pd.Series, margin: float) -> pd.Series:
-    """The verdict on each interval of a difference."""
-    within, apart = (low >= -margin) & (high <= margin), (low > 0) | (high < 0)
-    return pd.Series(np.select([within, apart], ["equivalent", "different"], "inconclusive"))
-
-
-def _place(table: pd.DataFrame) -> pd.Series:
-    return table["k"].mask(table["setting"] == "rag_best", -1)  # compared whatever its k
+    verdict = np.where(comparable, verdicts, NOT_COMPARABLE)
+    return table.assign(verdict=verdict, edition=edition)
 
 
 def _labelled(table: pd.DataFrame) -> pd.DataFrame:
