@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from string import ascii_letters
 
 import factories
 import numpy as np
@@ -109,13 +110,11 @@ def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:
         restrict_to_modality(texts, "sound")
 
 
-def swept(scores: dict[str, dict[str, float]]) -> pd.DataFrame:
-    """Prompt → query → score; the query's first letter is its group."""
-    tables = []
-    for prompt, of in scores.items():
-        told = {"query_id": list(of), "score": list(of.values())}
-        tables.append(factories.judged(**told, group=[name[0] for name in of], prompt=prompt))
-    return pd.concat(tables, ignore_index=True).assign(dataset="x", metric="webqa_f1")
+def swept(names: list[str], **scores: list[float] | np.ndarray) -> pd.DataFrame:
+    """Scores of prompts; the first letter of a query is its group."""
+    groups = [name[0] for name in names]
+    table = factories.judged_arms(scores, ["prompt"], query_id=names, group=groups)
+    return table.assign(dataset="x", metric="webqa_f1")
 
 
 def selected(table: pd.DataFrame) -> list[str]:
@@ -131,10 +130,10 @@ def test_halves_are_of_groups_and_no_group_is_in_both() -> None:
 
 
 def test_the_best_prompt_is_selected_on_one_half_and_reported_on_the_other() -> None:
-    groups = [chr(ord("a") + n) for n in range(20)]
+    groups = list(ascii_letters[:20])
     halves = split_groups(groups)
-    lucky = {name: float(halves[name] == "selection") for name in groups}
-    table = prompt_sweep(swept({"lucky": lucky, "steady": dict.fromkeys(groups, 0.75)}))
+    lucky = [float(halves[name] == "selection") for name in groups]
+    table = prompt_sweep(swept(groups, lucky=lucky, steady=[0.75] * 20))
     assert selected(table) == ["lucky"]
     lucky_means = table[table["prompt"] == "lucky"].set_index("half")["value"]
     assert lucky_means.to_dict() == {"selection": 100, "held_out": 0}
@@ -145,10 +144,9 @@ def test_a_control_is_found_in_each_stratum_and_moves_no_other() -> None:
     """Without evidence every learned question is right and no other; two prompts get 0.6 and 0.4
     of all questions.
     """
-    names = [f"{chr(ord('a') + n)}0" for n in range(24)]
-    learned = dict.fromkeys(names[:12], 1.0) | dict.fromkeys(names[12:], 0.0)
-    scores = {"one": dict.fromkeys(names, 0.6), "two": dict.fromkeys(names, 0.4)}
-    table = swept({**scores, NO_EVIDENCE: learned})
+    names = list(ascii_letters[:24])
+    scores = {"one": [0.6] * 24, "two": [0.4] * 24, NO_EVIDENCE: [1.0] * 12 + [0.0] * 12}
+    table = swept(names, **scores)
     strata = table["query_id"].isin(names[:12]).map({True: "learned", False: "others"})
     gains = prompt_gains(pd.concat([table.assign(stratum=strata), table.assign(stratum="all")]))
     value = gains.pivot(index="prompt", columns="stratum", values="value").round(9)
@@ -161,9 +159,7 @@ def test_a_control_is_found_in_each_stratum_and_moves_no_other() -> None:
 
 def test_a_question_counts_where_each_prompt_has_a_value() -> None:
     names = [f"{group}{n}" for group in "abcdefgh" for n in range(2)]
-    scores = {prompt: dict.fromkeys(names, 0.5) for prompt in ("one", "two")}
-    scores["two"]["a0"] = np.nan
-    table = prompt_sweep(swept(scores))
+    table = prompt_sweep(swept(names, one=[0.5] * 16, two=[np.nan] + [0.5] * 15))
     assert set(table["n_failed"]) == {1}
     assert table.groupby("prompt")["n"].sum().to_dict() == {"one": 15, "two": 15}
     assert selected(table) == ["one"]  # the first of equal ones
