@@ -6,22 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from vrag_kit.claims.verdicts import (
-    AnswerText,
-    EntailmentLabel,
-    EntailmentRequest,
-)
+from vrag_kit.claims.verdicts import AnswerText, EntailmentLabel, EntailmentRequest
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
-from vrag_kit.synthetic.mrag_suite import (
-    open_claim_pipeline,
-    open_ground_truth,
-    open_suite,
-)
-from vrag_kit.synthetic.mrag_suite.ground_truth import (
-    OracleClaimChecker,
-    VisualClaimChecker,
-)
+from vrag_kit.synthetic.mrag_suite import open_claim_pipeline, open_ground_truth, open_suite
+from vrag_kit.synthetic.mrag_suite.ground_truth import OracleClaimChecker, VisualClaimChecker
 from vrag_kit.types import Document, Query
 from vrag_kit.workspace import Workspace
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -116,8 +115,8 @@ def write_dropped(decisions: pd.DataFrame, file: Path | str) -> None:
     Raises `OSError` if the file cannot be written.
     """
     dropped = decisions[decisions["dropped"]].drop(columns="dropped")
-    form: dict[str, Any] = {"index": False, "float_format": "%.6g", "lineterminator": "\n"}
-    write_file(project_path(file), dropped.to_csv(**form))
+    text = dropped.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    write_file(project_path(file), text)
 
 
 def answer_in_question(query: Query) -> bool:
