@@ -99,13 +99,13 @@ def test_readers_are_named_by_parameters(world, tmp_path):
 
 def test_without_a_drawing_there_is_no_truth_and_rules_know_sentences_alone(tmp_path):
     assert open_ground_truth({"mine": {"layout": "pages", "rows": "x"}}) is None
-    readers = open_claim_pipeline("", "rule", None, Workspace(answers_dir=tmp_path))
-    assert readers.truth is None
+    pipeline = open_claim_pipeline("", "rule", None, Workspace(answers_dir=tmp_path))
+    assert pipeline.truth is None
     answer = AnswerText(query_id="q", question="?", words="So. It is.")
-    assert readers.extractor.extract([answer]) == [("So.", "It is.")]
+    assert pipeline.extractor.extract([answer]) == [("So.", "It is.")]
     item = Document(doc_id="d", text="So.")
     request = EntailmentRequest(query_id="q", claims=("So.",), item=item)
-    assert readers.checker.check([request]) == [(None,)]
+    assert pipeline.checker.check([request]) == [(None,)]
 
 
 @pytest.mark.parametrize(

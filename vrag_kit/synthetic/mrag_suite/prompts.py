@@ -356,7 +356,7 @@ class SentenceGrammar:
         return None
 
 
-class ClaimReaders(NamedTuple):
+class ClaimPipeline(NamedTuple):
     """Extract claims from answers, check them, and have their true labels."""
 
     extractor: claims.ClaimExtractor
@@ -372,7 +372,7 @@ def open_claim_pipeline(
     at: Workspace,
     *,
     answerers: Sequence[Entry] = (),
-) -> ClaimReaders:
+) -> ClaimPipeline:
     """Open the extractor and the checker that parameters name; replies are stored.
 
     With the extractor "rule" the grammar of the synthetic edition extracts claims and reads texts,
@@ -395,21 +395,21 @@ def open_claim_pipeline(
     elif checker != RULE:
         claim_checker = claims.load_checker(checker, at, answerers=answerers)
     truth = None if world is None else OracleClaimChecker(world)
-    return ClaimReaders(claim_extractor, claim_checker, truth)
+    return ClaimPipeline(claim_extractor, claim_checker, truth)
 
 
 def check_claims(
-    suite: Mapping[str, Benchmark], answers: pd.DataFrame, readers: ClaimReaders
+    suite: Mapping[str, Benchmark], answers: pd.DataFrame, pipeline: ClaimPipeline
 ) -> pd.DataFrame:
     """Return the answers of all data sets (column dataset) with the columns of `check_answers` and
     true_sheet, the same sheet with the true labels; None where these are unknown.
     """
-    extractor, parts = readers.extractor, []
+    extractor, parts = pipeline.extractor, []
     for name, table in answers.groupby("dataset", sort=False):
         benchmark, true = suite[str(name)], None
-        part = claims.check_answers(benchmark, table, extractor, readers.checker)
-        if readers.truth is not None:
-            true = claims.check_answers(benchmark, table, extractor, readers.truth)["sheet"]
+        part = claims.check_answers(benchmark, table, extractor, pipeline.checker)
+        if pipeline.truth is not None:
+            true = claims.check_answers(benchmark, table, extractor, pipeline.truth)["sheet"]
         part["true_sheet"] = pd.Series(true, index=part.index, dtype=object)
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
