@@ -221,8 +221,8 @@ def _filter_change(
     """
     if book["model"].nunique() < rules.min_votes:
         return _NOTHING
-    decisions = filter_decisions(benchmark, book, rules).set_index("query_id")
-    stays = ~known["query_id"].map(decisions["dropped"]).astype(bool)
+    decisions = filter_decisions(benchmark, book, rules)
+    stays = ~known["query_id"].isin(decisions.loc[decisions["dropped"], "query_id"])
     if not stays.any():
         return _NOTHING
     if stays.all():
