@@ -215,8 +215,6 @@ def ask_as_text(
     return found
 
 
-_REPLY_TOKENS = 16  # of the model that is asked about images
-_CONTEXT = ["model", "setting", "k", "m", "draw", "sample"]
 _T = TypeVar("_T")
 
 
@@ -247,7 +245,8 @@ def ask_long(
     answers = ask_models(*what, prompts=asked.prompts, decoding=decoding)
     if asked.world is None:
         return answers
-    keys = [*(answers[name] for name in _CONTEXT), answers["query_id"].map(_whole)]
+    keys = [answers[name] for name in ("model", "setting", "k", "m", "draw", "sample")]
+    keys.append(answers["query_id"].map(_whole))
     rows = []
     for _, part in answers.groupby(keys, sort=False, dropna=False):
         rows.append(_joined(asked.world, asked.questions, part.to_dict("records")))
@@ -390,7 +389,7 @@ def open_claim_pipeline(
     claim_checker: claims.ClaimChecker = claims.RuleChecker(grammar)
     if by_rule and checker != RULE and world is not None:
         claims.forbid_self_check(checker, answerers)
-        generator = load_generator(checker, decoding={"max_new_tokens": _REPLY_TOKENS}, at=at)
+        generator = load_generator(checker, decoding={"max_new_tokens": 16}, at=at)
         claim_checker = claims.RuleChecker(grammar, VisualClaimChecker(world, generator, at))
     elif checker != RULE:
         claim_checker = claims.load_checker(checker, at, answerers=answerers)
