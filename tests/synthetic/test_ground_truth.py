@@ -6,22 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from vrag_kit.claims.verdicts import (
-    AnswerText,
-    EntailmentLabel,
-    EntailmentRequest,
-)
+from vrag_kit.claims.verdicts import AnswerText, EntailmentLabel, EntailmentRequest
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
-from vrag_kit.synthetic.mrag_suite import (
-    open_claim_pipeline,
-    open_ground_truth,
-    open_suite,
-)
-from vrag_kit.synthetic.mrag_suite.ground_truth import (
-    OracleClaimChecker,
-    VisualClaimChecker,
-)
+from vrag_kit.synthetic.mrag_suite import open_claim_pipeline, open_ground_truth, open_suite
+from vrag_kit.synthetic.mrag_suite.ground_truth import OracleClaimChecker, VisualClaimChecker
 from vrag_kit.types import Document, Query
 from vrag_kit.workspace import Workspace
 
@@ -97,27 +86,26 @@ def test_a_long_answers_reference_is_true_and_says_all_that_is_asked(world):
 
 def test_readers_are_named_by_parameters(world, tmp_path):
     few, at = "field-guide-vlm-few", Workspace(answers_dir=tmp_path)
-    extractor, checker, _ = open_claim_pipeline("rule", "rule", world, at)
-    assert (extractor.name, checker.fingerprint) == ("rule", "")
-    _, checker, truth = open_claim_pipeline("rule", few, world, at)
-    assert checker.fingerprint
-    assert truth.name == "truth of the drawing"
-    extractor, checker, _ = open_claim_pipeline(few, few, world, at)
-    assert extractor.name == checker.name == few
+    by_rule = open_claim_pipeline("rule", "rule", world, at)
+    assert (by_rule.extractor.name, by_rule.checker.fingerprint) == ("rule", "")
+    looks = open_claim_pipeline("rule", few, world, at)
+    assert looks.checker.fingerprint
+    assert looks.truth.name == "truth of the drawing"
+    models = open_claim_pipeline(few, few, world, at)
+    assert models.extractor.name == models.checker.name == few
     with pytest.raises(VragError, match=f"checker '{few}': it is an answerer too"):
         open_claim_pipeline("rule", few, world, at, answerers=[few])
 
 
 def test_without_a_drawing_there_is_no_truth_and_rules_know_sentences_alone(tmp_path):
     assert open_ground_truth({"mine": {"layout": "pages", "rows": "x"}}) is None
-    at = Workspace(answers_dir=tmp_path)
-    extractor, checker, truth = open_claim_pipeline("", "rule", None, at)
-    assert truth is None
+    pipeline = open_claim_pipeline("", "rule", None, Workspace(answers_dir=tmp_path))
+    assert pipeline.truth is None
     answer = AnswerText(query_id="q", question="?", words="So. It is.")
-    assert extractor.extract([answer]) == [("So.", "It is.")]
+    assert pipeline.extractor.extract([answer]) == [("So.", "It is.")]
     item = Document(doc_id="d", text="So.")
     request = EntailmentRequest(query_id="q", claims=("So.",), item=item)
-    assert checker.check([request]) == [(None,)]
+    assert pipeline.checker.check([request]) == [(None,)]
 
 
 @pytest.mark.parametrize(

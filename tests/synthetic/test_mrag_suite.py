@@ -10,21 +10,13 @@ import pytest
 from conftest import ROOT
 
 from vrag_kit.claims.checking import answer_document, reference_answers
-from vrag_kit.claims.verdicts import (
-    EntailmentLabel,
-    EntailmentRequest,
-)
+from vrag_kit.claims.verdicts import EntailmentLabel, EntailmentRequest
 from vrag_kit.errors import VragError
 from vrag_kit.papers.mrag_suite.datasets import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
 from vrag_kit.runner import cli
 from vrag_kit.synthetic.mrag_suite import fixed_means, open_ground_truth, open_suite
-from vrag_kit.synthetic.mrag_suite.ambiguity import (
-    PART,
-    SUBJECT,
-    detect_by_rule,
-    make_ambiguous,
-)
+from vrag_kit.synthetic.mrag_suite.ambiguity import PART, SUBJECT, detect_by_rule, make_ambiguous
 from vrag_kit.synthetic.mrag_suite.facts import COLOR, COLORS_OF_TWO, PATTERN, Fact, relation
 from vrag_kit.synthetic.mrag_suite.ground_truth import OracleClaimChecker
 from vrag_kit.synthetic.mrag_suite.pages import PAGE_SETS

@@ -77,11 +77,6 @@ def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> N
     assert "EVIDENCE:\n- why it was flagged: No tower.\n- Built in 1990.\nREQUIREMENTS" in sent
 
 
-def test_one_json_object_is_read() -> None:
-    raw = f"<think>Hm {{</think>\n```json\n{reply('CLEAR', '')}\n```"
-    assert paper.read_detection(raw) == ("CLEAR", "")
-
-
 @pytest.mark.parametrize(
     "raw",
     [
@@ -94,7 +89,9 @@ def test_one_json_object_is_read() -> None:
         "",
     ],
 )
-def test_all_else_is_unreadable(raw: str) -> None:
+def test_one_json_object_is_read_and_all_else_is_unreadable(raw: str) -> None:
+    good = f"<think>Hm {{</think>\n```json\n{reply('CLEAR', '')}\n```"
+    assert paper.read_detection(good) == ("CLEAR", "")
     with pytest.raises(UnparsedError):
         paper.read_detection(raw)
 

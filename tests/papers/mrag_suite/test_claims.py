@@ -23,34 +23,26 @@ def test_the_definitions_have_the_published_names() -> None:
 
 
 def test_intervals_are_counted_that_contain_the_true_mean() -> None:
-    rows = [("checker", 40.0, 9.0), ("corrected", 55.0, 20.0), ("true", 60.0, 5.0)]
-    rows.append(("corrected", 100.0, np.nan))  # without an interval: not counted, nor drawn
-    means = pd.DataFrame(rows, columns=["label_source", "value", "half"])
+    rows = [("checker", 40, 31, 49), ("corrected", 55, 35, 75), ("true", 60, 55, 65)]
+    rows.append(("corrected", 100, np.nan, np.nan))  # not counted, nor drawn
+    means = pd.DataFrame(rows, columns=["label_source", "value", "ci_low", "ci_high"])
     means = means.assign(dataset="WebQA", model="small", setting="gt_only", n=20)
     means["measure"] = "hallucination (RAGChecker)"
-    low, high = means["value"] - means["half"], means["value"] + means["half"]
-    means = means.assign(ci_low=low, ci_high=high)
     assert paper.figures.count_contained(means, "true") == "checker 0 of 1, corrected 1 of 1"
     figure = paper.figures.claim_plot(means, rows="dataset", color="label_source")
     drawn = [line.get_xdata()[0] for line in figure.axes[0].lines if line.get_marker() == "o"]
     assert sorted(drawn) == [40, 55, 60]
 
 
-MODEL = "field-guide-vlm-many"
-
-
 DO, GPD, GO = MODES
-
-
 NOTHING = fixed_means(None)
 
 
 def answered(rows: list[tuple[str, str, ClaimVerdicts]]) -> pd.DataFrame:
     """Rows of (query, mode, sheet), each query a group of its own."""
     table = pd.DataFrame(rows, columns=["query_id", "setting", "sheet"])
-    shown = [tuple(item.doc_id for item in each.items) for each in table["sheet"]]
-    table = table.assign(dataset="WebQA", model=MODEL, group=table["query_id"], doc_ids=shown)
-    return table.assign(stratum="all")
+    table["doc_ids"] = [tuple(item.doc_id for item in each.items) for each in table["sheet"]]
+    return table.assign(dataset="WebQA", model="m", group=table["query_id"], stratum="all")
 
 
 def of_claims(*claims: str) -> ClaimVerdicts:
@@ -61,9 +53,9 @@ def twelve_questions() -> list[tuple[str, str, ClaimVerdicts]]:
     """Answers that lose some of their claims' support with distractors, and all without gold."""
     stream, rows = np.random.default_rng(0), []
     for n in range(12):
-        rows.append((f"q{n}", GO, of_claims("E", "E")))
-        rows.append((f"q{n}", GPD, of_claims("EN", "".join(stream.choice(list("ENC"), 2)))))
-        rows.append((f"q{n}", DO, of_claims("NN", "NN")))
+        mixed = of_claims("EN", "".join(stream.choice(list("ENC"), 2)))
+        sheets = {GO: of_claims("E", "E"), GPD: mixed, DO: of_claims("NN", "NN")}
+        rows += [(f"q{n}", mode, each) for mode, each in sheets.items()]
     return rows
 
 
@@ -85,10 +77,9 @@ def test_a_mode_is_compared_with_gold_alone_on_the_questions_of_both() -> None:
 @pytest.mark.slow
 def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
     table = answered(twelve_questions())
-    keys = ["dataset", "setting", "family", "metric", "modality", "value"]
-    recall = ("mm_ragchecker", "claim_recall", "all")
-    rows = [("WebQA", mode, *recall, 1.0) for mode in MODES]  # of_claims tells all gold
-    fixed = pd.DataFrame(rows, columns=keys)
+    fixed = pd.DataFrame({"setting": MODES, "value": 1.0})  # of_claims tells all gold
+    fixed = fixed.assign(dataset="WebQA", family="mm_ragchecker", modality="all")
+    fixed["metric"] = "claim_recall"
     before = paper.claims.mode_contrasts(table, NOTHING).set_index(["setting", "metric"])
     found = paper.claims.mode_contrasts(table, fixed).set_index(["setting", "metric"])
     is_recall = found.index.get_level_values("metric") == "claim recall"

@@ -77,7 +77,6 @@ def test_a_grade_is_the_last_line(raw: str, score: float, marks: set[str]) -> No
         "",
         "Grade: CORRECT\nas it says Ann",
         "Grade: CORRECT\nGrade: INCORRECT",
-        "Grade: 0.5",
         "Grade: NOT CORRECT",
     ],
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from string import ascii_letters
 
 import factories
 import numpy as np
@@ -20,14 +21,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import build_prompt
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.generation.generators import prompt_text
-from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.papers.mrag_suite.prompts import (
-    NO_EVIDENCE,
-    domain_of,
-    prompt_gains,
-    prompt_sweep,
-    split_groups,
-)
+from vrag_kit.papers.mrag_suite import prompts as paper
 from vrag_kit.synthetic.mrag_suite import load_prompt_sweep, load_prompts_by_dataset
 from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE
 from vrag_kit.types import Benchmark, Context, Document, Query
@@ -53,7 +47,7 @@ FORM = (
 
 
 def worded(setting: str = "both", *doc_ids: str, **options: bool) -> str:
-    prompts = paper.prompts.suite_prompts(domain="moths", **options)
+    prompts = paper.suite_prompts(domain="moths", **options)
     context = Context(query_id="q", setting=setting, k=len(doc_ids), doc_ids=doc_ids)
     parts = chain.from_iterable(each.parts for each in build_prompt(BENCHMARK, context, prompts))
     return "".join(part if isinstance(part, str) else "<image>" for part in parts)
@@ -77,23 +71,23 @@ def test_captions_and_options_are_shown_when_they_are_asked_for() -> None:
     bare = replace(BENCHMARK, corpus={"p1": Document(doc_id="p1", image=PHOTO)})
     context = Context(query_id="q", setting="image", k=1, doc_ids=("p1",))
     with pytest.raises(VragError, match="document 'p1' of query 'q'"):
-        build_prompt(bare, context, paper.prompts.suite_prompts(domain="moths", captions=True))
+        build_prompt(bare, context, paper.suite_prompts(domain="moths", captions=True))
 
 
 def test_twelve_prompts_differ_and_word_every_setting() -> None:
     said = set()
-    for name in paper.prompts.PROMPTS:
-        prompts = paper.prompts.suite_prompts(name, domain=domain_of("WebQA"))
+    for name in paper.PROMPTS:
+        prompts = paper.suite_prompts(name, domain=paper.domain_of("WebQA"))
         for setting in ("zero_shot", "top_k", *MODES):
             context = Context(query_id="q", setting=setting, k=0)
             said.add(prompt_text(build_prompt(BENCHMARK, context, prompts)))
-    assert len(said) == len(paper.prompts.PROMPTS) == 12
+    assert len(said) == len(paper.PROMPTS) == 12
 
 
 @pytest.mark.parametrize("name", ["best", "expert3", "expert-ex2-direct", ""])
 def test_another_prompt_is_refused(name: str) -> None:
     with pytest.raises(VragError, match=f"prompt is '{name}'; expected one of plain-ex1-direct"):
-        paper.prompts.suite_prompts(name, domain="moths")
+        paper.suite_prompts(name, domain="moths")
 
 
 def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:
@@ -109,13 +103,11 @@ def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:
         restrict_to_modality(texts, "sound")
 
 
-def swept(scores: dict[str, dict[str, float]]) -> pd.DataFrame:
-    """Prompt → query → score; the query's first letter is its group."""
-    tables = []
-    for prompt, of in scores.items():
-        told = {"query_id": list(of), "score": list(of.values())}
-        tables.append(factories.judged(**told, group=[name[0] for name in of], prompt=prompt))
-    return pd.concat(tables, ignore_index=True).assign(dataset="x", metric="webqa_f1")
+def swept(names: list[str], **scores: list[float] | np.ndarray) -> pd.DataFrame:
+    """Scores of prompts; the first letter of a query is its group."""
+    groups = [name[0] for name in names]
+    table = factories.judged_arms(scores, ["prompt"], query_id=names, group=groups)
+    return table.assign(dataset="x", metric="webqa_f1")
 
 
 def selected(table: pd.DataFrame) -> list[str]:
@@ -123,18 +115,18 @@ def selected(table: pd.DataFrame) -> list[str]:
 
 
 def test_halves_are_of_groups_and_no_group_is_in_both() -> None:
-    halves = split_groups(list("abcdeabcde"))
+    halves = paper.split_groups(list("abcdeabcde"))
     assert sorted(halves.values()) == ["held_out"] * 3 + ["selection"] * 2
-    assert halves == split_groups(list("edcba"))
+    assert halves == paper.split_groups(list("edcba"))
     with pytest.raises(VragError, match="found 1 group"):
-        split_groups(["a", "a"])
+        paper.split_groups(["a", "a"])
 
 
 def test_the_best_prompt_is_selected_on_one_half_and_reported_on_the_other() -> None:
-    groups = [chr(ord("a") + n) for n in range(20)]
-    halves = split_groups(groups)
-    lucky = {name: float(halves[name] == "selection") for name in groups}
-    table = prompt_sweep(swept({"lucky": lucky, "steady": dict.fromkeys(groups, 0.75)}))
+    groups = list(ascii_letters[:20])
+    halves = paper.split_groups(groups)
+    lucky = [float(halves[name] == "selection") for name in groups]
+    table = paper.prompt_sweep(swept(groups, lucky=lucky, steady=[0.75] * 20))
     assert selected(table) == ["lucky"]
     lucky_means = table[table["prompt"] == "lucky"].set_index("half")["value"]
     assert lucky_means.to_dict() == {"selection": 100, "held_out": 0}
@@ -145,25 +137,23 @@ def test_a_control_is_found_in_each_stratum_and_moves_no_other() -> None:
     """Without evidence every learned question is right and no other; two prompts get 0.6 and 0.4
     of all questions.
     """
-    names = [f"{chr(ord('a') + n)}0" for n in range(24)]
-    learned = dict.fromkeys(names[:12], 1.0) | dict.fromkeys(names[12:], 0.0)
-    scores = {"one": dict.fromkeys(names, 0.6), "two": dict.fromkeys(names, 0.4)}
-    table = swept({**scores, NO_EVIDENCE: learned})
+    names = list(ascii_letters[:24])
+    scores = {"one": [0.6] * 24, "two": [0.4] * 24, paper.NO_EVIDENCE: [1.0] * 12 + [0.0] * 12}
+    table = swept(names, **scores)
     strata = table["query_id"].isin(names[:12]).map({True: "learned", False: "others"})
-    gains = prompt_gains(pd.concat([table.assign(stratum=strata), table.assign(stratum="all")]))
+    both = pd.concat([table.assign(stratum=strata), table.assign(stratum="all")])
+    gains = paper.prompt_gains(both)
     value = gains.pivot(index="prompt", columns="stratum", values="value").round(9)
-    assert value.loc[NO_EVIDENCE].to_dict() == {"learned": 50, "others": -50, "all": 0}
+    assert value.loc[paper.NO_EVIDENCE].to_dict() == {"learned": 50, "others": -50, "all": 0}
     assert (value.loc["one"] == 10).all()
-    p = gains[gains["prompt"] == NO_EVIDENCE].set_index("stratum")["p_holm"]
+    p = gains[gains["prompt"] == paper.NO_EVIDENCE].set_index("stratum")["p_holm"]
     assert (p[["learned", "others"]] < 0.05).all()
     assert p["all"] == 1
 
 
 def test_a_question_counts_where_each_prompt_has_a_value() -> None:
     names = [f"{group}{n}" for group in "abcdefgh" for n in range(2)]
-    scores = {prompt: dict.fromkeys(names, 0.5) for prompt in ("one", "two")}
-    scores["two"]["a0"] = np.nan
-    table = prompt_sweep(swept(scores))
+    table = paper.prompt_sweep(swept(names, one=[0.5] * 16, two=[np.nan] + [0.5] * 15))
     assert set(table["n_failed"]) == {1}
     assert table.groupby("prompt")["n"].sum().to_dict() == {"one": 15, "two": 15}
     assert selected(table) == ["one"]  # the first of equal ones
@@ -174,9 +164,9 @@ def test_the_papers_parts_follow_the_words_that_the_shipped_answerers_know() -> 
     context = Context(query_id="q0", setting="both", k=1, doc_ids=("t",))
     known = load_prompts_by_dataset(FIELD_GUIDE, suite)["guide"]
     plain = prompt_text(build_prompt(suite["guide"], context, known))
-    for name, sets in load_prompt_sweep(FIELD_GUIDE, paper.prompts.PROMPTS, suite).items():
+    for name, sets in load_prompt_sweep(FIELD_GUIDE, paper.PROMPTS, suite).items():
         words = prompt_text(build_prompt(suite["guide"], context, sets["guide"]))
         assert words.startswith(plain)
         parts = name.split("-")
-        assert paper.prompts.EXAMPLES[parts[1]] in words
+        assert paper.EXAMPLES[parts[1]] in words
         assert ("expert in moths" in words) is (parts[0] == "expert")

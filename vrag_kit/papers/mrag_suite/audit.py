@@ -20,8 +20,6 @@ from vrag_kit.papers.audit import (
 from vrag_kit.papers.published import published
 
 Tables = Mapping[int, pd.DataFrame]
-CLAIM_TABLES = (3, 14, 15)
-"""Numbers of the tables of claim metrics."""
 _DATASETS = {
     1: {"Chart-MRAG": "Chart-RAG", "VisRAG-ArXiv": "VisRAG-Arxiv"},
     15: {"Chart-MRAG": "ChartMRAG-Bench"},
@@ -116,7 +114,7 @@ def inequalities(frames: Frames) -> pd.DataFrame:
 
 def _claims(tables: Tables) -> dict[str, pd.DataFrame]:
     """The claim tables, a row an arm ("t14"); the baseline's claims, those with gold evidence."""
-    frames = {f"t{number}": pivot_claim_metrics(tables[number]) for number in CLAIM_TABLES}
+    frames = {f"t{number}": pivot_claim_metrics(tables[number]) for number in (3, 14, 15)}
     odd = frames["t3"][["dataset", "model"]].eq(["VisRAG-ArXiv", "Claude 3.5"]).all(axis=1)
     frames["t3"]["remark"] = odd.map({True: DAMAGED, False: ""})
     both = pd.concat([frames["t14"], frames["t15"]])

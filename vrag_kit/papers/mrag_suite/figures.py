@@ -18,7 +18,7 @@ from vrag_kit.claims.verdicts import UNPARSED
 from vrag_kit.papers.mrag_suite.modes import ARMS, mode_names
 from vrag_kit.plotting.diagnostics import confusion_plot
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
-from vrag_kit.plotting.panels import NO_NAMES, Names, forest_plot
+from vrag_kit.plotting.panels import forest_plot
 from vrag_kit.plotting.style import LIGHT, OUTCOME
 from vrag_kit.types import Benchmark
 
@@ -29,21 +29,15 @@ def count_beyond(differences: pd.DataFrame) -> str:
     return f"{above} of {len(differences)} intervals above 0, {below} below"
 
 
-def own_metric_plot(
-    table: pd.DataFrame,
-    *,
-    names: Names = NO_NAMES,
-    **look: Any,  # options of `forest_plot`
-) -> Figure:
-    """Draws means or differences of the data sets' own metrics by `forest_plot`, with `names` and
-    those of settings and metrics.
+def own_metric_plot(table: pd.DataFrame, **look: Any) -> Figure:  # options of `forest_plot`
+    """Draws means or differences of the data sets' own metrics by `forest_plot`, with the names of
+    settings and metrics.
     """
     is_difference = "baseline" in table
     label = "Difference in the data set's own metric (percentage points)"
     xlabel = label if is_difference else "Score in the data set's own metric (%)"
     limits = (None, None) if is_difference else (-3, 103)
-    every = {**names, **mode_names(table)}
-    return forest_plot(table, names=every, xlabel=xlabel, limits=limits, **look)
+    return forest_plot(table, names=mode_names(table), xlabel=xlabel, limits=limits, **look)
 
 
 _VERDICTS = {1.0: "entails", 0.0: "neutral", -1.0: "contradicts"}

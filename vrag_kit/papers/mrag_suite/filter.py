@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +37,6 @@ OUTCOMES = {
 """Maps the fate of a question to its name in figures."""
 _MARKS = ("domain", "hops", "required_modality")
 _VALUES = (*_MARKS, "success_rate")
-_YES_NO = ("yes", "no")
 _SEED = 0
 _ARTICLES = ("a", "an", "the")
 
@@ -116,8 +114,8 @@ def write_dropped(decisions: pd.DataFrame, file: Path | str) -> None:
     Raises `OSError` if the file cannot be written.
     """
     dropped = decisions[decisions["dropped"]].drop(columns="dropped")
-    form: dict[str, Any] = {"index": False, "float_format": "%.6g", "lineterminator": "\n"}
-    write_file(project_path(file), dropped.to_csv(**form))
+    text = dropped.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    write_file(project_path(file), text)
 
 
 def answer_in_question(query: Query) -> bool:
@@ -126,7 +124,7 @@ def answer_in_question(query: Query) -> bool:
     """
     question = f" {_words(query.text)} "
     answers = [_words(answer) for answer in query.answers]
-    answers = [each for each in answers if len(each) > 1 and each.split()[0] not in _YES_NO]
+    answers = [each for each in answers if len(each) > 1 and each.split()[0] not in ("yes", "no")]
     return any(f" {each} " in question for each in answers)
 
 
@@ -149,12 +147,8 @@ def _easiest(left: pd.DataFrame, share: float) -> pd.Index:
     return order.index[domains.cumcount() < (share * domains.transform("size")).round()]
 
 
-FILTERED = "filtered"
-LEFT_OUT = "filtered, model left out"
-AT_RANDOM = "random drop (control)"
 DRAWS = 200
 """Number of random drops."""
-_RESAMPLES = 2000
 _Change = tuple[float, float, float, int]
 """A difference of means, its interval, and the number of questions kept."""
 _NOTHING = (np.nan, np.nan, np.nan, 0)
@@ -167,8 +161,9 @@ def filter_controls(
     rules: FilterRules,
 ) -> pd.DataFrame:
     """Computes the filtered mean minus the full mean of every evaluated model on each data set and
-    stratum, in points: dataset, stratum, model, setting (the control, of the three above), metric,
-    value, ci_low, ci_high, n (questions kept), n_full, n_failed, baseline ("all questions").
+    stratum, in points: dataset, stratum, model, setting (the control: "filtered", "filtered, model
+    left out" or "random drop (control)"), metric, value, ci_low, ci_high, n (questions kept),
+    n_full, n_failed, baseline ("all questions").
 
     `judged` are the answers to all questions in one arm (`training_strata`), `closed_book` those
     for the filter, as in `filter_decisions`, with the column dataset; what is dropped is decided
@@ -202,9 +197,9 @@ def filter_controls(
                 known = part.dropna(subset="value").reset_index(drop=True)
                 others = book[book["model"] != model]
                 changes = {
-                    FILTERED: _filter_change(known, benchmark, book, rules),
-                    LEFT_OUT: _filter_change(known, benchmark, others, rules),
-                    AT_RANDOM: _by_chance(known, drops),
+                    "filtered": _filter_change(known, benchmark, book, rules),
+                    "filtered, model left out": _filter_change(known, benchmark, others, rules),
+                    "random drop (control)": _by_chance(known, drops),
                 }
                 counts = len(known), len(part) - len(known)
                 for control, change in changes.items():
@@ -222,15 +217,15 @@ def _filter_change(
     """
     if book["model"].nunique() < rules.min_votes:
         return _NOTHING
-    decisions = filter_decisions(benchmark, book, rules).set_index("query_id")
-    stays = ~known["query_id"].map(decisions["dropped"]).astype(bool)
+    decisions = filter_decisions(benchmark, book, rules)
+    stays = ~known["query_id"].isin(decisions.loc[decisions["dropped"], "query_id"])
     if not stays.any():
         return _NOTHING
     if stays.all():
         return 0.0, 0.0, 0.0, len(stays)
     cells = {"kept": known["value"] * stays, "n_kept": stays, "all": known["value"], "n": 1.0}
     sums = pd.DataFrame(cells).groupby(known["group"].astype(str)).sum().to_numpy(float)
-    change = cluster_bootstrap(sums, _mean_change, seed=_SEED, resamples=_RESAMPLES)
+    change = cluster_bootstrap(sums, _mean_change, seed=_SEED, resamples=2000)
     return *change, int(stays.sum())
 
 

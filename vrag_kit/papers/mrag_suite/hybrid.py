@@ -21,7 +21,6 @@ from vrag_kit.workspace import Workspace
 
 ALL = "all"
 """Name of all data sets pooled."""
-_GAIN = ["dataset", "modality", "metric", "k"]
 
 
 def score_suite(
@@ -55,10 +54,10 @@ def fusion_gains(scores: pd.DataFrame) -> pd.DataFrame:
     found = scores[~scores["retriever"].isin([RANDOM_BASELINE, ORACLE])]
     names = [name for name in found["retriever"].unique() if name != FUSED]
     pools = [found, found.assign(dataset=ALL)] if found["dataset"].nunique() > 1 else [found]
-    tables = []
+    by, tables = ["dataset", "modality", "metric", "k"], []
     for values, name in product(pools, names):
         pair = values[values["retriever"].isin([name, FUSED])]
-        tables.append(paired_differences(pair, arm="retriever", by=_GAIN, baseline=name))
+        tables.append(paired_differences(pair, arm="retriever", by=by, baseline=name))
     gains = pd.concat(tables, ignore_index=True)
     families = gains.assign(is_pooled=gains["dataset"] == ALL)
     return to_percent(gains.assign(p_holm=holm_by_family(families, ["metric", "is_pooled"])))

@@ -49,7 +49,6 @@ METRIC_NAMES = {
     "score (rule)": "rule-based score",
 }
 """Metric → its label in figures."""
-_EFFECT = ["dataset", "metric", "model", "stratum"]
 
 
 def ask_suite(
@@ -128,11 +127,11 @@ def mode_effects(judged: pd.DataFrame) -> pd.DataFrame:
     models, the strata in one family and the pooled rows in another. Data sets are not pooled, as
     their metrics differ.
     """
-    tables = []
+    by, tables = ["dataset", "metric", "model", "stratum"], []
     for setting, baseline in EFFECTS:
         pair = judged[judged["setting"].isin([setting, baseline])]
         pair = drop_same_documents(pair, baseline)
-        tables.append(paired_differences(pair, arm="setting", by=_EFFECT, baseline=baseline))
+        tables.append(paired_differences(pair, arm="setting", by=by, baseline=baseline))
     table = pd.concat(tables, ignore_index=True)
     families = table.assign(is_pooled=table["stratum"] == ALL)
     table["p_holm"] = holm_by_family(families, ["setting", "baseline", "is_pooled"])

@@ -175,11 +175,11 @@ MEAN = "mean of the prompts"
 """Baseline of each prompt's test."""
 
 
-def split_groups(groups: Sequence[str] | pd.Series, *, seed: int = 0) -> dict[str, str]:
+def split_groups(groups: Sequence[str] | pd.Series) -> dict[str, str]:
     """Maps each group to "selection" or "held_out": the first half of the groups in an order by
     hash, and the rest, which may be one more. Raises `VragError` for fewer than two.
     """
-    names = ordered(dict.fromkeys(map(str, groups)), seed, "halves of the sweep")
+    names = ordered(dict.fromkeys(map(str, groups)), 0, "halves of the sweep")
     if len(names) < 2:
         raise VragError(
             f"split_groups: found {len(names)} group; expected several, as prompts are selected on"
@@ -189,7 +189,7 @@ def split_groups(groups: Sequence[str] | pd.Series, *, seed: int = 0) -> dict[st
     return {name: "selection" if name in selection else "held_out" for name in names}
 
 
-def prompt_sweep(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
+def prompt_sweep(judged: pd.DataFrame) -> pd.DataFrame:
     """Computes each prompt's mean on both halves of a data set's groups, in percent: dataset,
     metric, prompt, half, value, ci_low, ci_high, n, n_failed, unit, selected.
 
@@ -201,7 +201,7 @@ def prompt_sweep(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     tables = []
     for _, of_dataset in judged.groupby("dataset", sort=False):
         values, failed = _complete(per_query(of_dataset, by=["dataset", "metric", "prompt"]))
-        halves = values["group"].astype(str).map(split_groups(of_dataset["group"], seed=seed))
+        halves = values["group"].astype(str).map(split_groups(of_dataset["group"]))
         by = ["dataset", "metric", "prompt", "half"]
         means = cluster_means(values.assign(half=halves), by).assign(n_failed=failed)
         candidates = means[(means["half"] == "selection") & ~means["prompt"].isin(CONTROLS)]

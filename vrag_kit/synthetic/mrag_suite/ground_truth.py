@@ -102,8 +102,7 @@ class GroundTruth:
 
     def _true_facts(self, topics: Sequence[Topic]) -> list[Fact]:
         """The facts about the traits of a part, of both its colors only the second."""
-        subject, part, _ = topics[0]
-        facts = appearance_facts(self.species[subject], part)
+        facts = appearance_facts(self.species[topics[0].subject], topics[0].part)
         main = replace(facts[0], kind=fact_kinds.COLORS_OF_TWO)
         return [fact for fact in facts if fact.about in topics and fact != main]
 

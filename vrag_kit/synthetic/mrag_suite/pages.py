@@ -64,8 +64,6 @@ _COLUMNS = {
 }
 """Config → its columns."""
 _OCR_CONFUSIONS = dict(zip("aceghilmnorstuBSOI", "oecqbj1nm0f5fv850l", strict=True))
-_OCR_LETTERS = 0.35
-"""Share of the letters of a misread word that are read as others."""
 _OBSERVERS = {MAIN: (48, 90), SECOND: (18, 40), "other": (1, 9)}
 """Range of the number of observers who named a color of a part."""
 
@@ -149,7 +147,7 @@ def add_ocr_errors(text: str, name: str) -> str:
         if rng.random() >= share or not can:
             return word
         sure = int(rng.choice(can))  # at least one letter is taken for another
-        wrong = {place for place in can if rng.random() < _OCR_LETTERS} | {sure}
+        wrong = {place for place in can if rng.random() < 0.35} | {sure}
         return "".join(_OCR_CONFUSIONS[x] if i in wrong else x for i, x in enumerate(word))
 
     lines = [line.split(" ") for line in text.split("\n")]

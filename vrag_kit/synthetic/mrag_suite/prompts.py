@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
@@ -215,8 +215,6 @@ def ask_as_text(
     return found
 
 
-_REPLY_TOKENS = 16  # of the model that is asked about images
-_CONTEXT = ["model", "setting", "k", "m", "draw", "sample"]
 _T = TypeVar("_T")
 
 
@@ -247,7 +245,8 @@ def ask_long(
     answers = ask_models(*what, prompts=asked.prompts, decoding=decoding)
     if asked.world is None:
         return answers
-    keys = [*(answers[name] for name in _CONTEXT), answers["query_id"].map(_whole)]
+    keys = [answers[name] for name in ("model", "setting", "k", "m", "draw", "sample")]
+    keys.append(answers["query_id"].map(_whole))
     rows = []
     for _, part in answers.groupby(keys, sort=False, dropna=False):
         rows.append(_joined(asked.world, asked.questions, part.to_dict("records")))
@@ -354,10 +353,13 @@ class SentenceGrammar:
         return None
 
 
-Readers = tuple[claims.ClaimExtractor, claims.ClaimChecker, claims.ClaimChecker | None]
-"""Extracts claims from answers; checks them; has their true labels, or None for real data, where
-people's labels are the truth.
-"""
+class ClaimPipeline(NamedTuple):
+    """Extract claims from answers, check them, and have their true labels."""
+
+    extractor: claims.ClaimExtractor
+    checker: claims.ClaimChecker
+    truth: claims.ClaimChecker | None
+    """None for real data, where people's labels are the truth."""
 
 
 def open_claim_pipeline(
@@ -367,7 +369,7 @@ def open_claim_pipeline(
     at: Workspace,
     *,
     answerers: Sequence[Entry] = (),
-) -> Readers:
+) -> ClaimPipeline:
     """Open the extractor and the checker that parameters name; replies are stored.
 
     With the extractor "rule" the grammar of the synthetic edition extracts claims and reads texts,
@@ -385,26 +387,26 @@ def open_claim_pipeline(
     claim_checker: claims.ClaimChecker = claims.RuleChecker(grammar)
     if by_rule and checker != RULE and world is not None:
         claims.forbid_self_check(checker, answerers)
-        generator = load_generator(checker, decoding={"max_new_tokens": _REPLY_TOKENS}, at=at)
+        generator = load_generator(checker, decoding={"max_new_tokens": 16}, at=at)
         claim_checker = claims.RuleChecker(grammar, VisualClaimChecker(world, generator, at))
     elif checker != RULE:
         claim_checker = claims.load_checker(checker, at, answerers=answerers)
-    return claim_extractor, claim_checker, OracleClaimChecker(world) if world else None
+    truth = None if world is None else OracleClaimChecker(world)
+    return ClaimPipeline(claim_extractor, claim_checker, truth)
 
 
 def check_claims(
-    suite: Mapping[str, Benchmark], answers: pd.DataFrame, readers: Readers
+    suite: Mapping[str, Benchmark], answers: pd.DataFrame, pipeline: ClaimPipeline
 ) -> pd.DataFrame:
     """Return the answers of all data sets (column dataset) with the columns of `check_answers` and
     true_sheet, the same sheet with the true labels; None where these are unknown.
     """
-    extractor, checker, truth = readers
-    parts = []
+    extractor, parts = pipeline.extractor, []
     for name, table in answers.groupby("dataset", sort=False):
         benchmark, true = suite[str(name)], None
-        part = claims.check_answers(benchmark, table, extractor, checker)
-        if truth is not None:
-            true = claims.check_answers(benchmark, table, extractor, truth)["sheet"]
+        part = claims.check_answers(benchmark, table, extractor, pipeline.checker)
+        if pipeline.truth is not None:
+            true = claims.check_answers(benchmark, table, extractor, pipeline.truth)["sheet"]
         part["true_sheet"] = pd.Series(true, index=part.index, dtype=object)
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
@@ -422,8 +424,9 @@ def check_by_truth(
     claim. Other questions' answers are taken as they are. Raises `VragError` where an answer makes
     a claim and was shown an image that is not of the edition.
     """
-    benchmark, answers, made_of = row.benchmark, row.arm, "questions"
-    if any(len(world.sub_questions(query)) > 1 for query in benchmark.queries.values()):
+    benchmark, answers = row.benchmark, row.arm
+    is_long = any(len(world.sub_questions(query)) > 1 for query in benchmark.queries.values())
+    if is_long:
         columns = answers[["query_id", "setting", "k", "doc_ids"]].itertuples(index=False)
         contexts = [
             Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(doc_ids))
@@ -431,7 +434,7 @@ def check_by_truth(
         ]
         asked = questions_in_parts(world, benchmark, contexts, prompts_for(benchmark))
         answers = ask_long(asked, [model], at, decoding=decoding)
-        benchmark, made_of = world.with_reference_answers(benchmark), "long answers"
+        benchmark = world.with_reference_answers(benchmark)
     extractor = claims.RuleExtractor(world.language)
     checked = claims.check_answers(benchmark, answers, extractor, OracleClaimChecker(world))
-    return replace(row, checked=checked, claims_of=made_of)
+    return replace(row, checked=checked, claims_of="long answers" if is_long else "questions")
