@@ -204,9 +204,7 @@ class Topic:
         return self.scenario.show(self.species, self.part, name, size)
 
     def _tray(self, missing: int | None, name: str, size: int) -> Image.Image:
-        return images.draw_tray(
-            self.species, self.chips, missing, key=self.key, name=name, size=size
-        )
+        return images.draw_tray(self.species, self.chips, missing, self.key, name, size)
 
 
 def make_topic(
