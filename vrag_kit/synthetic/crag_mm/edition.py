@@ -34,14 +34,8 @@ POPULARITY = {"head": 1 / 3, "torso": 1 / 3, "tail": 1 / 3}
 """How often entities are photographed and written about → their share."""
 _PAGES = {"head": 3, "torso": 2, "tail": 1}
 _UNWRITTEN = 0.35  # chance that there is no page about one of the tail
-QUALITY_SHARES = {
-    "normal": 0.5,
-    "low light": 0.1,
-    "blurred": 0.1,
-    "truncated": 0.1,
-    "occluded": 0.1,
-    "rotated": 0.1,
-}
+_FAULTS = ("low light", "blurred", "truncated", "occluded", "rotated")
+QUALITY_SHARES = {"normal": 0.5, **dict.fromkeys(_FAULTS, 0.1)}
 """In CRAG-MM 84 % are normal; here there is enough of each for an interval."""
 
 SEARCH = {"image_k": 10, "similarity_threshold": 0.85, "web_k": 5, "rewrite": "retrieved"}

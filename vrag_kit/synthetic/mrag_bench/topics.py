@@ -36,12 +36,9 @@ world `KNOWN_WORLD`. No other species was.
 """
 _BOTH = ("color", "pattern")
 _HIDDEN = {kind.name: {part.name: _BOTH for part in kind.hidden} for kind in KINDS.values()}
-_SMALL: Parts = {  # parts that leave much of the organism beside them
-    "moth": {"hindwings": _BOTH},
-    "bird": _HIDDEN["bird"],
-    "flower": _HIDDEN["flower"],
-    "fish": _HIDDEN["fish"],
-    "lizard": {"throat fan": _BOTH},
+_ONE_SMALL = {"moth": {"hindwings": _BOTH}, "lizard": {"throat fan": _BOTH}}
+_SMALL: Parts = {  # parts that leave much of the organism beside them; no mushroom has such
+    kind: _ONE_SMALL.get(kind, parts) for kind, parts in _HIDDEN.items() if kind != "mushroom"
 }
 _SMALLEST: Parts = {
     "moth": {"forewings": ("pattern",)},
