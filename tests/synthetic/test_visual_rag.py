@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -26,18 +27,8 @@ from vrag_kit.synthetic.crag_mm import generate_crag_mm
 from vrag_kit.synthetic.mrag_bench import generate_mrag_bench
 from vrag_kit.synthetic.mrag_suite.opening import generate_suite
 from vrag_kit.synthetic.visual_rag.guide import WebQAItem, photo_caption, plan_webqa
-from vrag_kit.synthetic.visual_rag.pages import (
-    EDITIONS,
-    SpeciesPlan,
-    annotation_rows,
-    plan_species,
-    species_slots,
-)
-from vrag_kit.synthetic.world.photographs import (
-    Photo,
-    draw_photograph,
-    numbered_species,
-)
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesPlan, annotation_rows
+from vrag_kit.synthetic.world.photographs import Photo, draw_photograph, numbered_species
 from vrag_kit.synthetic.world.shapes import ellipse, paint
 from vrag_kit.synthetic.world.traits import (
     COLORS,
@@ -49,22 +40,23 @@ from vrag_kit.synthetic.world.traits import (
 )
 
 
+@cache
+def planned() -> tuple[list[SpeciesPlan], list[WebQAItem]]:
+    return plan_webqa(EDITIONS["small"])
+
+
 def repainted(species: Species, part: str, photo: Photo) -> float:
     """How large a share of a photograph changes with the colour of a hidden part."""
     look = species.hidden[part]
     other = replace(look, color="blue" if look.color != "blue" else "red", pattern="plain")
-    changed = replace(species, hidden={**species.hidden, part: other})
-    before, after = (
-        np.asarray(draw_photograph(each, photo.view, 96), dtype=float)
-        for each in (species, changed)
-    )
+    both = (species, replace(species, hidden={**species.hidden, part: other}))
+    before, after = (np.asarray(draw_photograph(each, photo.view, 96), float) for each in both)
     return float((np.abs(before - after).max(axis=2) > 20).mean())
 
 
 @pytest.mark.slow
 def test_a_label_says_whether_the_asked_part_can_be_seen() -> None:
-    edition = EDITIONS["small"]
-    page = plan_species(edition, species_slots(edition)[3])
+    page = planned()[0][3]
     for question, row in zip(page.questions, annotation_rows(page), strict=True):
         shows = [repainted(page.species, question.part, photo) > 0.01 for photo in page.photos]
         assert 0 < sum(shows) < len(shows)
@@ -74,8 +66,7 @@ def test_a_label_says_whether_the_asked_part_can_be_seen() -> None:
 def test_a_quarter_of_the_questions_is_answered_by_articles_which_are_listed(
     guide_folder: Path,
 ) -> None:
-    slots = species_slots(EDITIONS["small"])
-    species = [numbered_species(EDITIONS["small"].seed, each.kind, each.number) for each in slots]
+    species = [page.species for page in planned()[0]]
     names = {each.scientific_name: each.common_name for each in species}
     assert read_species(guide_folder / "categories.json") == names
     _, articles = read_articles(guide_folder / "articles")
@@ -163,15 +154,8 @@ def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other(patt
 # captions
 
 
-@pytest.fixture(scope="module")
-def planned() -> tuple[list[SpeciesPlan], list[WebQAItem]]:
-    return plan_webqa(EDITIONS["small"])
-
-
-def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_corpus_does(
-    planned: tuple[list[SpeciesPlan], list[WebQAItem]],
-) -> None:
-    pages, items = planned
+def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_corpus_does() -> None:
+    pages, items = planned()
     corpus = {each for item in items for each in (*item.positives, *item.negatives)}
     for item in items:
         own = [each for each in corpus if pages[each[0]] is item.page]
@@ -179,13 +163,11 @@ def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_cor
         assert sorted(shown) == sorted(item.positives)
 
 
-def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern(
-    planned: tuple[list[SpeciesPlan], list[WebQAItem]],
-) -> None:
+def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern() -> None:
     values = [*COLORS, *PATTERNS]
     forbidden = "|".join(word for value in values for word in accepted_spellings(value))
     told = 0
-    for page in planned[0]:
+    for page in planned()[0]:
         for number, photo in enumerate(page.photos):
             title, caption = photo_caption(page, number, "any")
             assert caption.startswith(title)

@@ -19,7 +19,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -248,14 +247,6 @@ def _entry_row(index: int, entry: EntityEntry, number: int) -> Json:
     }
 
 
-class SessionImage(NamedTuple):
-    """The image of a session."""
-
-    data: bytes  # a JPEG file
-    size: tuple[int, int]
-    region: Box  # what is visible of the organism
-
-
 def write_sessions(
     edition: CragMMEdition, splits: list[Split], kind: str, folder: Path, pool: Executor
 ) -> None:
@@ -268,33 +259,32 @@ def write_sessions(
         drawn = pool.map(partial(draw_session_image, edition), sessions, chunksize=8)
         followed = progress(drawn, f"drawing {split.name}, {kind}", len(sessions), "images")
         rows: list[Json] = []
-        for session, image in zip(sessions, followed, strict=True):
-            rows.append(_row(session, image, kind))
-            annotations |= _annotations(session, image)
+        for session, (data, placed) in zip(sessions, followed, strict=True):
+            rows.append(_row(session, data, kind))
+            annotations |= _annotations(session, placed)
             if url := rows[-1]["image_url"]:
-                write_file(images_folder(folder / kind) / cached_image_name(url), image.data)
+                write_file(images_folder(folder / kind) / cached_image_name(url), data)
         for number, part in enumerate(columns.shards(rows, _SHARDS)):
             name = f"{split.name}-{number:05d}-of-{_SHARDS:05d}.parquet"
             write_file(folder / kind / "data" / name, columns.parquet_bytes(_columns(kind), part))
     write_annotations(folder / kind / MARKS, annotations)
 
 
-def draw_session_image(edition: CragMMEdition, session: Session) -> SessionImage:
+def draw_session_image(edition: CragMMEdition, session: Session) -> tuple[bytes, Json]:
     """Draw a session's image: as glasses take it, or the photograph of a URL, which is in no
-    index.
+    index. Returns a JPEG file, and what the annotations say of it.
     """
-    species, size = session.entry.entity.species, edition.worn
+    species, side = session.entry.entity.species, edition.worn[0]
     if session.egocentric:
-        image, region = egocentric_image(species, session.quality, session.picture, size)
-        return SessionImage(encode_jpeg(image), size, region)
-    side = size[0]
-    image = draw_showing(species, "", session.picture, side)
-    alone = replace(view_showing(species, "", session.picture), leaf=False, blades=0)
-    box = silhouette(compose_view(species, alone), side).getbbox()
-    return SessionImage(encode_jpeg(image), (side, side), box or (0, 0, side, side))
+        image, box = egocentric_image(species, session.quality, session.picture, edition.worn)
+    else:
+        image = draw_showing(species, "", session.picture, side)
+        alone = replace(view_showing(species, "", session.picture), leaf=False, blades=0)
+        box = silhouette(compose_view(species, alone), side).getbbox() or (0, 0, side, side)
+    return encode_jpeg(image), {"region": list(box), "image_size": list(image.size)}
 
 
-def _row(session: Session, image: SessionImage, kind: str) -> Json:
+def _row(session: Session, image: bytes, kind: str) -> Json:
     """Column → value, in the data set's order."""
     turns = session.turns
     cells = {
@@ -308,7 +298,7 @@ def _row(session: Session, image: SessionImage, kind: str) -> Json:
     url = None if session.egocentric else f"{SITE}/pictures/{session.session_id}.jpg"
     return {
         "session_id": session.session_id,
-        "image": None if url else columns.image_cell(image.data),
+        "image": None if url else columns.image_cell(image),
         "image_url": url,
         "turns": {**ids, "query": [turn.question for turn in turns], **labels},
         "answers": {**ids, "ans_full": [turn.reply.sentence for turn in turns]},
@@ -326,7 +316,7 @@ def _columns(kind: str) -> Json:
     }
 
 
-def _annotations(session: Session, image: SessionImage) -> dict[str, Json]:
+def _annotations(session: Session, placed: Json) -> dict[str, Json]:
     """Interaction → annotations; the entity is the one that the image shows."""
     return {
         name: {
@@ -334,8 +324,7 @@ def _annotations(session: Session, image: SessionImage) -> dict[str, Json]:
             "popularity": session.entry.popularity,
             "needs_history": turn.needs_history,
             "reference_query": turn.search_query,
-            "region": list(image.region),
-            "image_size": list(image.size),
+            **placed,
         }
         for name, turn in zip(session.interaction_ids, session.turns, strict=True)
     }

@@ -5,7 +5,7 @@ split, what the knowledge graph and the web have of them, questions and conversa
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -34,14 +34,8 @@ POPULARITY = {"head": 1 / 3, "torso": 1 / 3, "tail": 1 / 3}
 """How often entities are photographed and written about → their share."""
 _PAGES = {"head": 3, "torso": 2, "tail": 1}
 _UNWRITTEN = 0.35  # chance that there is no page about one of the tail
-QUALITY_SHARES = {
-    "normal": 0.5,
-    "low light": 0.1,
-    "blurred": 0.1,
-    "truncated": 0.1,
-    "occluded": 0.1,
-    "rotated": 0.1,
-}
+_FAULTS = ("low light", "blurred", "truncated", "occluded", "rotated")
+QUALITY_SHARES = {"normal": 0.5, **dict.fromkeys(_FAULTS, 0.1)}
 """In CRAG-MM 84 % are normal; here there is enough of each for an interval."""
 
 SEARCH = {"image_k": 10, "similarity_threshold": 0.85, "web_k": 5, "rewrite": "retrieved"}
@@ -150,14 +144,14 @@ def _plan_split(edition: CragMMEdition, name: str, names: NameGenerator) -> Spli
     for i in stream(seed, "missing").permutation(count)[: max(1, round(_MISSING * count))]:
         entries[i] = replace(entries[i], photographs=0)
     pictured = list(zip(entries, near, strict=True))
-    single = _single_turns(seed, size["questions"], pictured[:about])
+    single = list(_single_turns(seed, size["questions"], pictured[:about]))
     lengths = allocate_by_share(talk.LENGTH_SHARES, size["conversations"], stream(seed, "lengths"))
     multi: list[_Asked] = []
     for i, (entry, others) in enumerate(pictured[about:]):
         name_of_turns = f"{seed}/conversation/{i}"
         turns = talk.make_conversation(entry.entity, others, name_of_turns, lengths[i])
         multi.append((entry, turns))
-    sessions = _sessions(seed, [*single, *multi])
+    sessions = list(_sessions(seed, [*single, *multi]))
     for entity in (*chain.from_iterable(near), *more):
         entries.append(_entry(entity, seed, edition.photographs))
     facts = {each.facts["region"] for each in asked} | {each.facts["describer"] for each in asked}
@@ -182,11 +176,10 @@ def _entry(entity: Entity, seed: str, photographs: Mapping[str, int]) -> EntityE
 
 def _single_turns(
     seed: str, count: int, about: Sequence[tuple[EntityEntry, tuple[Entity, ...]]]
-) -> list[_Asked]:
+) -> Iterator[_Asked]:
     """Questions in turn about each entity; nothing is asked twice of one."""
     categories = allocate_by_share(talk.TYPE_SHARES, count, stream(seed, "categories"))
     asked: set[tuple[str, str]] = set()
-    turns: list[_Asked] = []
     for i, category in enumerate(categories):
         entry, others = about[i % len(about)]
         for attempt in range(50):
@@ -196,11 +189,10 @@ def _single_turns(
             if key not in asked:
                 break
         asked.add(key)
-        turns.append((entry, (turn,)))
-    return turns
+        yield entry, (turn,)
 
 
-def _sessions(seed: str, asked: Sequence[_Asked]) -> list[Session]:
+def _sessions(seed: str, asked: Sequence[_Asked]) -> Iterator[Session]:
     """Give sessions their ids and the qualities of their images, in exact shares; those with a URL
     are all normal.
     """
@@ -210,15 +202,13 @@ def _sessions(seed: str, asked: Sequence[_Asked]) -> list[Session]:
     shares = {quality: share / (1 - _WITH_ADDRESS) for quality, share in shares.items()}
     qualities = allocate_by_share(shares, egocentric, stream(seed, "qualities"))
     order = stream(seed, "pictures").permutation(len(asked)).tolist()
-    sessions = []
     for (entry, turns), place in zip(asked, order, strict=True):
-        quality = qualities[place] if place < egocentric else "normal"
+        is_egocentric = place < egocentric
+        quality = qualities[place] if is_egocentric else "normal"
         session_id = _new_id(ids)
         names = tuple(_new_id(ids) for _ in turns) if len(turns) > 1 else (session_id,)
         image = f"{seed}/asked/{session_id}"
-        is_egocentric = place < egocentric
-        sessions.append(Session(session_id, entry, turns, names, quality, is_egocentric, image))
-    return sessions
+        yield Session(session_id, entry, turns, names, quality, is_egocentric, image)
 
 
 def _new_id(rng: Generator) -> str:

@@ -5,7 +5,7 @@ entity, one of which has the facts that are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -143,7 +143,7 @@ def larger_web(benchmark: Benchmark, edition: str, split: str) -> Benchmark:
     """
     seed = f"{EDITIONS[edition].seed}/{split}/larger"
     entries = next(each.entries for each in plan_edition(EDITIONS[edition]) if each.name == split)
-    own = {each.entity.name: _pages(each, seed) for each in entries}
+    own = {each.entity.name: list(_pages(each, seed)) for each in entries}
     usual = benchmark.corpus.items()
     kept = {name: page for name, page in usual if page.metadata.get("page_name") not in own}
     pages = shuffled([*chain.from_iterable(own.values())], stream(seed, "web"))
@@ -156,18 +156,16 @@ def larger_web(benchmark: Benchmark, edition: str, split: str) -> Benchmark:
     return benchmark.derive("\n".join(texts), corpus=corpus, qrels=labels)
 
 
-def _pages(entry: EntityEntry, seed: str) -> list[Document]:
+def _pages(entry: EntityEntry, seed: str) -> Iterator[Document]:
     """The pages about an entity, as `read_web_index` reads them."""
     if not entry.pages:
-        return []
+        return
     rng = stream(seed, "asides", entry.entity.name)
     pages = pages_about(entry.entity, 1, seed)
     pages += [_aside(entry.entity, i, rng) for i in range(1, PAGES[entry.popularity])]
-    documents = []
     for page in pages:
         metadata = {"source": "web_search", **page.row()}
-        documents.append(Document(doc_id=page.url, text=page.snippet, metadata=metadata))
-    return documents
+        yield Document(doc_id=page.url, text=page.snippet, metadata=metadata)
 
 
 def _aside(entity: Entity, number: int, rng: Generator) -> WebPage:

@@ -57,14 +57,7 @@ _N_SHARDS = 11  # the fewest that show how their names sort
 _N_RETRIEVED = 5
 _ROLES = ("input", "gt", "fp")
 _SIDES = ("North", "Søndre", "Côte d'Azur", "Lower")
-_TEXTS = ("question", "A", "B", "C", "D", "answer_choice", "answer", "image_type", "source")
-_COLUMNS = {
-    **dict.fromkeys(("id", "aspect", "scenario"), TEXT),
-    "image": IMAGE,
-    "gt_images": IMAGES,
-    **dict.fromkeys(_TEXTS, TEXT),
-    "retrieved_images": IMAGES,
-}
+_IMAGE_COLUMNS = {"image": IMAGE, "gt_images": IMAGES, "retrieved_images": IMAGES}
 
 
 def generate_mrag_bench(edition: str, folder: Path | str) -> Path:
@@ -85,10 +78,11 @@ def _draw(edition: str, folder: Path) -> None:
         made = pool.map(partial(_draw_topic, size, corpus), planned, chunksize=4)
         drawn = list(progress(made, f"drawing MRAG-Bench ({size.seed})", len(planned), "topics"))
     rows, ids = _topic_rows(size, drawn, corpus)
+    columns = {name: _IMAGE_COLUMNS.get(name, TEXT) for name in rows[0]}
     for number, part in enumerate(shards(rows, _N_SHARDS)):
         # as in the data set: "test-00009-…", then "test-000010-…", one digit longer
         name = f"test-0000{number}-of-0000{_N_SHARDS}.parquet"
-        write_file(folder / "data" / name, parquet_bytes(_COLUMNS, part))
+        write_file(folder / "data" / name, parquet_bytes(columns, part))
     write_file(folder / LABELS_FILE, _labels_file(drawn))
     write_passages(planned, ids, folder / TEXTS)
 

@@ -331,7 +331,7 @@ N_CHIPS = 8
 
 
 def draw_tray(
-    species: Species, chips: Sequence[str], missing: int | None, *, key: str, name: str, size: int
+    species: Species, chips: Sequence[str], missing: int | None, key: str, name: str, size: int
 ) -> Image.Image:
     """Draw a specimen of the species between eight chips, keys of `COLORS`, the upper row first;
     the place `missing` is empty. The `key` determines the wood, and the `name` the photograph.

@@ -4,9 +4,9 @@ that hide the answer and images that show it; and the topics and questions of an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, product
+from itertools import chain, count, product
 from typing import NamedTuple
 
 from PIL import Image
@@ -36,12 +36,9 @@ world `KNOWN_WORLD`. No other species was.
 """
 _BOTH = ("color", "pattern")
 _HIDDEN = {kind.name: {part.name: _BOTH for part in kind.hidden} for kind in KINDS.values()}
-_SMALL: Parts = {  # parts that leave much of the organism beside them
-    "moth": {"hindwings": _BOTH},
-    "bird": _HIDDEN["bird"],
-    "flower": _HIDDEN["flower"],
-    "fish": _HIDDEN["fish"],
-    "lizard": {"throat fan": _BOTH},
+_ONE_SMALL = {"moth": {"hindwings": _BOTH}, "lizard": {"throat fan": _BOTH}}
+_SMALL: Parts = {  # parts that leave much of the organism beside them; no mushroom has such
+    kind: _ONE_SMALL.get(kind, parts) for kind, parts in _HIDDEN.items() if kind != "mushroom"
 }
 _SMALLEST: Parts = {
     "moth": {"forewings": ("pattern",)},
@@ -204,9 +201,7 @@ class Topic:
         return self.scenario.show(self.species, self.part, name, size)
 
     def _tray(self, missing: int | None, name: str, size: int) -> Image.Image:
-        return images.draw_tray(
-            self.species, self.chips, missing, key=self.key, name=name, size=size
-        )
+        return images.draw_tray(self.species, self.chips, missing, self.key, name, size)
 
 
 def make_topic(
@@ -304,7 +299,7 @@ def plan_edition(edition: MragBenchEdition) -> list[PlannedTopic]:
     return list(chain.from_iterable(_plan_scenario(edition, name) for name in SCENARIOS))
 
 
-def _plan_scenario(edition: MragBenchEdition, scenario: str) -> list[PlannedTopic]:
+def _plan_scenario(edition: MragBenchEdition, scenario: str) -> Iterator[PlannedTopic]:
     """The topics of a scenario: of three, two have two questions and one has one."""
     about = SCENARIOS[scenario]
     named = list(product(about.parts, range(KNOWN_PER_KIND))) if about.asks_name else []
@@ -313,18 +308,17 @@ def _plan_scenario(edition: MragBenchEdition, scenario: str) -> list[PlannedTopi
     is_tray = scenario == "incomplete"
     pool = 1 if is_tray else edition.pool[about.aspect]
     done = 0
-    planned: list[PlannedTopic] = []
-    while done < edition.questions:
-        index = len(planned)
+    for index in count():
+        if done == edition.questions:
+            return
         key = f"{edition.seed}/{scenario}/{index}"
         topic = make_topic(scenario, key, known=named.pop() if named else None, turn=index)
         strays = tuple(make_topic(scenario, f"{key}/stray/{i}") for i in range(edition.strays))
-        count = 1 if is_tray or index % 3 == 2 else 2
-        count = min(edition.questions - done, count)
-        questions = tuple(_question(topic, done + i, i, pool) for i in range(count))
-        planned.append(PlannedTopic(index, topic, strays, pool, questions))
-        done += count
-    return planned
+        wanted = 1 if is_tray or index % 3 == 2 else 2
+        turns = range(min(edition.questions - done, wanted))
+        questions = tuple(_question(topic, done + i, i, pool) for i in turns)
+        yield PlannedTopic(index, topic, strays, pool, questions)
+        done += len(questions)
 
 
 def _question(about: Topic, number: int, turn: int, pool: int) -> PlannedQuestion:

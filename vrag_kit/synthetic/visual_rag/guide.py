@@ -141,10 +141,9 @@ def _sources_of_negatives(pages: list[SpeciesPlan], number: int, rng: Generator)
     others = [other for other in range(len(pages)) if other != number]
     kind = pages[number].species.kind
     same_kind = [other for other in others if pages[other].species.kind == kind]
-    sources = [number] * rng.integers(4, 8)
-    for _ in range(rng.integers(10, 17) - len(sources)):
-        sources.append(choose(same_kind if rng.random() < 0.5 else others, rng))
-    return sources
+    own = [number] * rng.integers(4, 8)
+    more = range(rng.integers(10, 17) - len(own))
+    return own + [choose(same_kind if rng.random() < 0.5 else others, rng) for _ in more]
 
 
 def photo_caption(page: SpeciesPlan, number: int, seed: str) -> tuple[str, str]:
@@ -171,9 +170,7 @@ def write_webqa(edition: FieldGuideEdition, images: Path, target: Path) -> None:
     into `target`.
     """
     pages, items = plan_webqa(edition)
-    used: set[Picture] = set()
-    for item in items:
-        used.update(item.positives, item.negatives)
+    used = {*chain.from_iterable((*item.positives, *item.negatives) for item in items)}
     pictures = shuffled(sorted(used), stream(edition.seed, "lines"))
     lines: list[bytes] = []
     facts: dict[Picture, Json] = {}

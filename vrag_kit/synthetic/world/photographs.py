@@ -287,9 +287,8 @@ def plan_photos(species: Species, asked: tuple[str, ...], n_photos: int, name: s
         share = 0.041 * np.exp(rng.normal(0, 0.95))
         wanted = int(np.clip(round(share * n_photos), 1, max(1, n_photos // 4 - 1)))
         photos += [plan_clue_photo(species, part, f"{name}/{part.name}/{i}") for i in range(wanted)]
-    avoid = frozenset(asked)
-    for i in range(n_photos - len(photos)):
-        photos.append(plan_plain_photo(species, avoid, f"{name}/plain/{i}"))
+    avoid, n_plain = frozenset(asked), n_photos - len(photos)
+    photos += [plan_plain_photo(species, avoid, f"{name}/plain/{i}") for i in range(n_plain)]
     return shuffled(photos, rng)
 
 
