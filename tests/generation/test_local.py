@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 import tiny_models
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 from processor_inputs import prepared
 from tiny_models import FAMILIES, build, recorded_logits
@@ -28,7 +26,6 @@ from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import LocalGenerator, load_generator
 from vrag_kit.generation.local import model as local_model
-from vrag_kit.generation.local.prefix_cache import TokenRow, plan_prefixes
 from vrag_kit.types import Message, Prompt
 
 COLORS = {"r": (250, 10, 10), "g": (10, 250, 10), "b": (10, 10, 250), "w": (250, 250, 250)}
@@ -338,17 +335,15 @@ def test_phi_4_answers_with_its_vision_adapter(load: Load, paint: Paint) -> None
     model.loaded.model.enable_adapters()
 
 
-IMAGE = 9
-
-
 def longest_first(folder: Path, name: str, ks: Sequence[int]) -> list[Prompt]:
-    """A question's prompts with its first k images, some of one size."""
+    """A question's prompts with the first k of the images of this name, some of one size."""
     images = []
     for i in range(max(ks)):
         place = folder / f"{name}-{i}.png"
-        Image.new("RGB", (44 + 8 * (i % 3), 52), (25 * i, 200 - 17 * i, len(name))).save(place)
+        shade = 90 if name == "bill" else 210
+        Image.new("RGB", (44 + 8 * (i % 3), 52), (25 * i, 200 - 17 * i, shade)).save(place)
         images.append(ImageFile(place))
-    return [worded("several_images", f"Which {name}?", images[:k]) for k in ks]
+    return [worded("several_images", "Which color?", images[:k]) for k in ks]
 
 
 def opened(folder: Path, **options: Any) -> LocalGenerator:
@@ -414,28 +409,3 @@ def test_another_prompts_keys_are_noticed(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(local_model, "fork_kv_cache", of_the_next_prompt)
     model.prepare()
     assert not model.shares_prefixes
-
-
-@st.composite
-def token_rows(draw: st.DrawFn) -> TokenRow:
-    """A prompt of a few words, pictures of one or two tokens, and an end."""
-    question = draw(st.integers(10, 11))
-    pictures, ids = draw(st.lists(st.sampled_from("abc"), max_size=5)), [question, question + 1]
-    for name in pictures:
-        ids += [IMAGE] * (1 + (name == "b"))
-    return TokenRow((*ids, *[100] * draw(st.integers(1, 4))), tuple(pictures))
-
-
-@given(st.lists(token_rows(), max_size=8))
-def test_what_is_shared_is_the_same_tokens_of_the_same_pictures(rows: list[TokenRow]) -> None:
-    plan = plan_prefixes(rows, IMAGE)
-    assert sorted([*plan.rows, *plan.apart]) == list(range(len(rows)))
-    for longest, *others in plan.chains:
-        assert others
-        for number in (longest, *others):
-            row = rows[number]
-            kept = len(row.ids) - plan.tail
-            assert kept >= 1
-            assert row.ids[:kept] == rows[longest].ids[:kept]
-            assert row.images == rows[longest].images[: len(row.images)]
-            assert IMAGE not in row.ids[kept:]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -108,20 +107,6 @@ def test_a_damaged_run_is_made_again(
         for again in (False, True):
             assert search(benchmark, clip).equals(found)
             assert search.read_back == again
-
-
-def test_a_changed_library_version_is_logged_once_and_vectors_are_reused(
-    benchmark: Benchmark, retrievers_made: Path, tmp_path: Path, search: Searches
-) -> None:
-    clip = str(retrievers_made / "clip")
-    search(benchmark, clip)
-    (manifest,) = tmp_path.glob("clip-*/manifest.json")
-    versions = json.loads(manifest.read_text(encoding="utf-8"))["versions"]
-    tiny.edit_json(manifest, versions={**versions, "transformers": "4.0"})
-    for k, logged in ((3, True), (4, False)):
-        search(benchmark, clip, k)
-        assert "4 from disk, 0 new" in search.output
-        assert ("transformers 4.0 → " in search.output) == logged
 
 
 def test_a_missing_image_is_named(
