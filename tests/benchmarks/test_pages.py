@@ -1,4 +1,4 @@
-"""Questions over pages and charts in the published layouts, and data sets of any layout together."""
+"""Questions over pages and charts in the published layouts, and data sets of any layout."""
 
 from __future__ import annotations
 
