@@ -296,7 +296,6 @@ def test_questions_of_a_killed_process_are_free_at_once(store: AnswerStore) -> N
 
     command = [sys.executable, "-c", CLAIMING, str(store.path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asking:
-        assert asking.stdout is not None
         assert asking.stdout.readline() == "x y\n"
         assert store.free(["x", "y", "z"]) == ["z"]
         os.kill(asking.pid, signal.SIGSTOP)  # it stands still, and is alive

@@ -35,7 +35,6 @@ def by_hand(lens: Path) -> Vector:
 
     @torch.inference_mode()
     def by_hand(picture: Document, text: str) -> np.ndarray:
-        assert picture.image is not None
         (seen,) = clip.encode_image(see(picture.image.open())[None]).numpy()
         return tiny.fused(lens, seen, clip.encode_text(read([text]))[0].numpy())
 
