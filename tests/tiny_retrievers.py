@@ -121,6 +121,25 @@ def open_clip(folder: Path, side: int = 32, **changes: Any) -> Path:
     return folder
 
 
+def lens(folder: Path) -> Path:
+    """The head of a MagicLens, and in it the open_clip model that it stands on."""
+    from safetensors.torch import save_file
+
+    from vrag_kit.retrieval.encoders.magiclens import HeadConfig, MagicLensHead
+
+    sizes = {"width": 12, "layers": 2, "heads": 3, "hidden": 40, "pooled": 48}
+    pixels = {"interpolation": "bilinear", "resize_mode": "squash"}
+    folder.mkdir()
+    open_clip(folder / "clip", embed_dim=12, quick_gelu=True, preprocess=pixels)
+    weights = MagicLensHead(HeadConfig(**sizes)).state_dict()
+    for values in weights.values():
+        values += 0.4 * torch.randn_like(values)
+    save_file(weights, folder / "model.safetensors")
+    config = {"model_type": "magiclens", "base": "clip", **sizes}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
 def llava_next(folder: Path) -> Path:
     """A LLaVA-NeXT with a Llama, the architecture of E5-V; its processor was saved by an
     older transformers and does not tell how tokens are counted.
