@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers as hf
+from safetensors.torch import load_file, save_file
 
 from vrag_kit.types import Document, Query
 
@@ -101,7 +102,6 @@ def open_clip(folder: Path, side: int = 32, **changes: Any) -> Path:
     model's configuration, `preprocess` of that of images.
     """
     import open_clip
-    from safetensors.torch import save_file
 
     preprocess = {"mean": [0.5, 0.4, 0.3], "std": [0.25, 0.2, 0.3], "interpolation": "bicubic"}
     preprocess |= {"resize_mode": "shortest", **changes.pop("preprocess", {})}
@@ -123,8 +123,6 @@ def open_clip(folder: Path, side: int = 32, **changes: Any) -> Path:
 
 def lens(folder: Path) -> Path:
     """The head of a MagicLens, and in it the open_clip model that it stands on."""
-    from safetensors.torch import save_file
-
     from vrag_kit.retrieval.encoders.magiclens import HeadConfig, MagicLensHead
 
     sizes = {"width": 12, "layers": 2, "heads": 3, "hidden": 40, "pooled": 48}
@@ -211,8 +209,6 @@ def edit_json(path: Path, part: str = "", **changes: Any) -> None:
 
 def edit_weights(path: Path, edit: Callable[[dict[str, torch.Tensor]], object]) -> None:
     """Change the tensors of a safetensors file."""
-    from safetensors.torch import load_file, save_file
-
     state = load_file(path)
     edit(state)
     whole = {name: values.contiguous() for name, values in state.items()}

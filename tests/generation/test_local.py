@@ -15,8 +15,7 @@ import pytest
 import tiny_models
 import torch
 from PIL import Image
-from processor_inputs import prepared
-from tiny_models import FAMILIES, build, recorded_logits
+from tiny_models import FAMILIES, build, prepared, recorded_logits
 from tiny_retrievers import edit_json, edit_weights
 from transformers import LlamaConfig, LlamaForCausalLM, LlavaForConditionalGeneration
 from worded import worded

@@ -14,9 +14,8 @@ import factories
 import numpy as np
 import pandas as pd
 import pytest
-from endpoints import connect, question
 from PIL import Image
-from strange_server import StrangeServer, good_words, images_in, text_in
+from strange_server import StrangeServer, connect, good_words, images_in, question, text_in
 from worded import worded
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag

@@ -21,11 +21,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from endpoints import connect
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from strange_server import StrangeServer
+from strange_server import StrangeServer, connect
 from typer.testing import CliRunner
 from worded import worded
 
