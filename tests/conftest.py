@@ -201,7 +201,6 @@ def write_annotations(tmp_path: Path, tree: Path) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def retrievers_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One tiny checkpoint of each family; tests that change one take a copy."""
-    import tiny_magiclens
     import tiny_retrievers as tiny
 
     root = tmp_path_factory.mktemp("retrievers")
@@ -210,7 +209,7 @@ def retrievers_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         family(root / family.__name__)
     tiny.bert(root / "context", seed=1)
     tiny.lora(root / "lora", root / "qwen2_vl")
-    tiny_magiclens.write(root / "lens")
+    tiny.lens(root / "lens")
     return root
 
 

@@ -39,7 +39,6 @@ class ColorEncoder:
         return np.array([json.loads(query.text) for query in queries], np.float32).reshape(-1, 3)
 
     def prepare(self, document: Document) -> Any:
-        assert document.image is not None
         return np.asarray(document.image.open(), dtype=np.float32).mean(axis=(0, 1)) + 1
 
     def encode_documents(self, prepared: Sequence[Any]) -> np.ndarray:

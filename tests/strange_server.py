@@ -16,6 +16,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from PIL import Image
+from worded import worded
+
+from vrag_kit.generation import load_generator
+from vrag_kit.generation.remote.generator import EndpointGenerator
+from vrag_kit.types import Prompt
 
 
 class StrangeServer:
@@ -217,3 +222,16 @@ def completion(words: Any, why: str = "stop", refusal: str | None = None) -> dic
         "usage": USAGE,
         "choices": [{"index": 0, "finish_reason": why, "message": message}],
     }
+
+
+def connect(*servers: StrangeServer | str, **options: Any) -> EndpointGenerator:
+    """A greedy model at these servers."""
+    urls = [each if isinstance(each, str) else each.url for each in servers]
+    where = urls[0] if len(urls) == 1 else f"[{', '.join(urls)}]"
+    how = {"timeout": 1.5, "retries": 2, "concurrency": 4}
+    decoding = {"temperature": 0, "max_new_tokens": 16}
+    return load_generator({"model": f"strange@{where}", **how, **options}, decoding=decoding)
+
+
+def question(words: str) -> Prompt:
+    return worded("no_image", words)

@@ -4,7 +4,7 @@ config, weights, tokenizer, chat template, processor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ import pytest
 import torch
 import transformers as hf
 from tiny_retrievers import SIZES, TEXTS, byte_pairs
+
+from vrag_kit.types import Message, Prompt
 
 CHAT = (
     "{% for message in messages %}<|{{ message['role'] }}|>{% for part in message['content'] %}{%"
@@ -276,3 +278,26 @@ FAMILIES = {
     "pixtral": _pixtral,
     "phi4_multimodal": _phi4,
 }
+
+
+def prepared(processor: Any, prompts: Sequence[Prompt]) -> dict[str, Any]:
+    """A batch as transformers' own processor prepares it: the oracle of the kit's."""
+    inputs = processor.apply_chat_template(
+        [[_message(message) for message in prompt] for prompt in prompts],
+        add_generation_prompt=True,
+        tokenize=True,
+        return_dict=True,
+        return_tensors="pt",
+        processor_kwargs={"padding": True},
+    )
+    return dict(inputs)
+
+
+def _message(message: Message) -> dict[str, Any]:
+    content = [
+        {"type": "text", "text": part}
+        if isinstance(part, str)
+        else {"type": "image", "image": part.open()}
+        for part in message.parts
+    ]
+    return {"role": message.role, "content": content}

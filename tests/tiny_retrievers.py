@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers as hf
+from safetensors.torch import load_file, save_file
 
 from vrag_kit.types import Document, Query
 
@@ -101,7 +102,6 @@ def open_clip(folder: Path, side: int = 32, **changes: Any) -> Path:
     model's configuration, `preprocess` of that of images.
     """
     import open_clip
-    from safetensors.torch import save_file
 
     preprocess = {"mean": [0.5, 0.4, 0.3], "std": [0.25, 0.2, 0.3], "interpolation": "bicubic"}
     preprocess |= {"resize_mode": "shortest", **changes.pop("preprocess", {})}
@@ -118,6 +118,23 @@ def open_clip(folder: Path, side: int = 32, **changes: Any) -> Path:
     made = _louder(open_clip.create_model(f"local-dir:{folder}", load_weights=False))
     state = {name: values.contiguous() for name, values in made.state_dict().items()}
     save_file(state, folder / "open_clip_model.safetensors")
+    return folder
+
+
+def lens(folder: Path) -> Path:
+    """The head of a MagicLens, and in it the open_clip model that it stands on."""
+    from vrag_kit.retrieval.encoders.magiclens import HeadConfig, MagicLensHead
+
+    sizes = {"width": 12, "layers": 2, "heads": 3, "hidden": 40, "pooled": 48}
+    pixels = {"interpolation": "bilinear", "resize_mode": "squash"}
+    folder.mkdir()
+    open_clip(folder / "clip", embed_dim=12, quick_gelu=True, preprocess=pixels)
+    weights = MagicLensHead(HeadConfig(**sizes)).state_dict()
+    for values in weights.values():
+        values += 0.4 * torch.randn_like(values)
+    save_file(weights, folder / "model.safetensors")
+    config = {"model_type": "magiclens", "base": "clip", **sizes}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return folder
 
 
@@ -192,8 +209,6 @@ def edit_json(path: Path, part: str = "", **changes: Any) -> None:
 
 def edit_weights(path: Path, edit: Callable[[dict[str, torch.Tensor]], object]) -> None:
     """Change the tensors of a safetensors file."""
-    from safetensors.torch import load_file, save_file
-
     state = load_file(path)
     edit(state)
     whole = {name: values.contiguous() for name, values in state.items()}

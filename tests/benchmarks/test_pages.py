@@ -1,10 +1,9 @@
-"""Questions over pages are read from VisRAG's, ViDoRe's and MTEB's copies by one loader:
-ids of any kind, answers as texts, lists or letters, and texts of pages from a sidecar.
-"""
+"""Questions over pages and charts in the published layouts, and data sets of any layout."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -12,12 +11,14 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
+from chart_rows import BLUE, KEYPOINTS, RED, ROWS, chart_row, write_charts
 from hypothesis import given
 from hypothesis import strategies as st
+from mrag_rows import four_questions
 from page_rows import LABELS, PAGES, QUERIES, label, page, png, write_pages
 from scipy.sparse.csgraph import connected_components
 
-from vrag_kit.benchmarks import load_page_benchmark
+from vrag_kit.benchmarks import load_chart_mrag, load_collection, load_page_benchmark
 from vrag_kit.benchmarks.transforms import connected_groups, encode_id
 from vrag_kit.errors import VragError
 from vrag_kit.generation import evidence_modes
@@ -134,9 +135,7 @@ def test_pictures_are_written_once_and_a_changed_file_is_read_anew(tmp_path: Pat
     assert {path: path.stat().st_mtime_ns for path in files} == files
     write_pages(folder, [*PAGES[:2], page("deck_c.jpg", 40)])
     changed = load(folder)
-    image = changed.corpus["deck_c.jpg"].image
-    assert image is not None
-    assert image.data() == png((40, 40, 40))
+    assert picture(changed, "deck_c.jpg") == png((40, 40, 40))
     assert changed.fingerprint != before.fingerprint
 
 
@@ -169,3 +168,139 @@ def test_groups_are_connected_components_named_by_their_first(keys: dict[str, li
     first: dict[int, str] = {}
     for name, component in zip(keys, members, strict=False):
         assert connected_groups(keys)[name] == first.setdefault(component, name)
+
+
+def load_charts(folder: Path, **options: Any) -> Benchmark:
+    texts = folder / "text_corpus.jsonl"
+    return load_chart_mrag(folder / "rows", texts, cache_dir=folder / "cache", **options)
+
+
+def picture(benchmark: Benchmark, chart: str) -> bytes:
+    return benchmark.corpus[chart].image.data()
+
+
+def test_keypoints_are_labels_and_gold_claims(tmp_path: Path) -> None:
+    """What else is read, tests/goldens hold."""
+    write_charts(tmp_path)
+    benchmark = load_charts(tmp_path)
+    query = benchmark.queries["Inter_Document_Text-Chart_00003"]
+    assert query.metadata["gold_claims"] == ("May had 12.", "June had 3.", "Birds came later.")
+    assert (query.metadata["hops"], query.metadata["required_modality"]) == (2, "both")
+    gold = ("chart_00001_02", "chart_00002_01", "paragraph_00002_01_01")
+    assert benchmark.qrels[query.query_id] == dict.fromkeys(gold, 1)
+
+
+def test_a_chart_has_the_picture_of_the_row_that_names_it_alone(tmp_path: Path) -> None:
+    swapped = chart_row("Inter_Document_Text-Chart_00003", KEYPOINTS, BLUE, RED)
+    write_charts(tmp_path, [swapped, *ROWS[1:]])
+    benchmark = load_charts(tmp_path)
+    assert picture(benchmark, "chart_00001_02") == RED
+    assert picture(benchmark, "chart_00002_01") == BLUE
+
+
+def test_a_row_may_hold_one_image_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_charts(tmp_path, [ROWS[0], ROWS[2]], one_picture=True)
+    assert list(load_charts(tmp_path).queries) == ["Single-Point_Text-only_00001"]
+    assert "left out 1 of 2 questions" in capsys.readouterr().out
+    more = chart_row("Single-Point_Chart-only_00009", {"chart_00002_01": "June had 3."}, BLUE)
+    write_charts(tmp_path, [*ROWS, more], one_picture=True)
+    benchmark = load_charts(tmp_path)
+    assert len(benchmark.queries) == 4
+    assert picture(benchmark, "chart_00002_01") == BLUE
+
+
+def test_missing_evidence_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = chart_row("Single-Point_Text-only_00004", {})
+    lost = chart_row("Single-Point_Text-only_00005", {"paragraph_00009_01_01": "?"})
+    write_charts(tmp_path, [*ROWS, bare, lost])
+    benchmark = load_charts(tmp_path)
+    assert len(benchmark.queries) == 4
+    assert benchmark.qrels[bare["id"]] == {}
+    said = capsys.readouterr().out
+    assert "left out 1 of 5 questions" in said
+    assert "00005): paragraph_00009_01_01" in said
+    write_charts(tmp_path, [lost])
+    with pytest.raises(VragError, match=r"evidence of all 1 questions is missing.*text_corpus"):
+        load_charts(tmp_path)
+
+
+def test_what_the_bars_say_may_stand_beside(tmp_path: Path) -> None:
+    write_charts(tmp_path)
+    bars = tmp_path / "bars.jsonl"
+    bars.write_text(json.dumps({"doc_id": "chart_00001_02", "text": "12 in May."}))
+    benchmark = load_charts(tmp_path, chart_texts=bars)
+    assert benchmark.corpus["chart_00001_02"].text == "12 in May."
+    assert benchmark.fingerprint != load_charts(tmp_path).fingerprint
+    bars.write_text(json.dumps({"doc_id": "chart_00009_01", "text": "12 in May."}))
+    with pytest.raises(VragError, match=r"none of chart-mrag.* Give the sidecar of this data set"):
+        load_charts(tmp_path, chart_texts=bars)
+
+
+def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
+    rows, _ = write_charts(tmp_path)
+    arrow = rows / "data-00000-of-00001.arrow"
+    arrow.write_bytes(arrow.read_bytes()[:-600])
+    with pytest.raises(VragError, match=r"arrow: cannot be read"):
+        load_charts(tmp_path)
+    arrow.unlink()
+    with pytest.raises(VragError, match=r"data-00000-of-00001\.arrow"):
+        load_charts(tmp_path)
+
+
+Entries = dict[str, dict[str, str]]
+QUESTIONS = four_questions()
+
+
+@pytest.fixture
+def entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_annotations: Callable[..., Path]
+) -> Entries:
+    """Four small data sets, in four layouts, below a project's root."""
+    for folder in ("notebooks", "params"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path)
+    write_pages(tmp_path / "data" / "docs")
+    write_charts(tmp_path / "data" / "charts")
+    row = {"Q": '"Why?"', "A": ['"So."'], "split": "val", "img_posFacts": [], "img_negFacts": []}
+    row |= {"txt_posFacts": [{"fact": "So it is."}], "txt_negFacts": []}
+    Path("data/webqa.json").write_text(json.dumps({"a1": row}), encoding="utf-8")
+    write_annotations({}).rename("data/visual.jsonl")
+    charts = {"rows": "data/charts/rows", "texts": "data/charts/text_corpus.jsonl"}
+    visual = {"annotations": "data/visual.jsonl", "image_root": "images"}
+    return {
+        "Doc": {"layout": "pages", "rows": "data/docs", "domain": "Scans"},
+        "Chart": {"layout": "charts", **charts},
+        "Web": {"layout": "webqa", "annotations": "data/webqa.json", "questions": "text"},
+        "Visual": {"layout": "visual-rag", **visual},
+    }
+
+
+def test_every_query_of_every_layout_tells_the_same_things(entries: Entries) -> None:
+    suite = load_collection(entries)
+    assert [benchmark.name for benchmark in suite.values()] == list(suite) == list(entries)
+    for benchmark in suite.values():
+        for query in benchmark.queries.values():
+            assert isinstance(query.metadata["reference"], str)
+            assert isinstance(query.metadata["gold_claims"], tuple)
+            assert query.group
+    told = {name: next(iter(each.queries.values())).metadata for name, each in suite.items()}
+    assert [told[name]["domain"] for name in suite] == ["Scans", "", "", ""]
+    assert [told[name]["required_modality"] for name in suite] == ["image", "both", "text", "image"]
+    assert told["Visual"]["hops"] is None
+    assert told["Chart"]["gold_claims"]
+
+
+def test_open_answers_show_no_options(entries: Entries, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the paper asks MRAG-Bench; another fingerprint, as another thing is asked."""
+    monkeypatch.setattr(
+        "vrag_kit.benchmarks.datasets.collection.load_mrag_bench", lambda *_, **__: QUESTIONS
+    )
+    entry = {"layout": "mrag-bench", "rows": "data/docs"}
+    found = load_collection({"closed": entry, "open": {**entry, "answers": "open"}})
+    closed, asked = found["closed"], found["open"]
+    assert any(query.choices for query in closed.queries.values())
+    assert not any(query.choices for query in asked.queries.values())
+    assert [each.answers for each in asked.queries.values()] == [
+        each.answers for each in QUESTIONS.queries.values()
+    ]
+    assert asked.fingerprint != closed.fingerprint

@@ -76,9 +76,7 @@ def write(tmp_path: Path) -> Write:
 
 
 def picture(benchmark: Benchmark, doc_id: str) -> TsvImage:
-    image = benchmark.corpus[doc_id].image
-    assert isinstance(image, TsvImage)
-    return image
+    return benchmark.corpus[doc_id].image
 
 
 def texts(benchmark: Benchmark) -> dict[str, str | None]:

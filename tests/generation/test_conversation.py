@@ -266,26 +266,23 @@ def test_a_long_answer_joins_short_ones(
         ("SHORT ANSWER:\nred\nlong answer:\nIt is.\nRed.\n", "red", "It is.\nRed."),
         ("Short answer: \nLong answer: It is red.", "", "It is red."),
         ("I look.\nShort answer: a: b\nLong answer: c.", "a: b", "c."),
+        ("red", "Short answer:", None),
+        ("Short answer: red", "Long answer:", None),
+        ("My short answer: red\nLong answer: x", "Short answer:", None),
+        ("Long answer: x\nShort answer: red", "before", None),
+        ("Short answer: a\nShort answer: b\nLong answer: x", "2 lines", None),
+        ("Short answer: red\nor blue\nLong answer: x", "longer", None),
     ],
 )
-def test_labels_are_read_in_any_case_and_in_bold(raw: str, short: str, long: str) -> None:
-    assert (parse_short(raw)["answer"], parse_long(raw)["answer"]) == (short, long)
-
-
-@pytest.mark.parametrize(
-    ("raw", "why"),
-    [
-        ("red", "Short answer:"),
-        ("Short answer: red", "Long answer:"),
-        ("My short answer: red\nLong answer: x", "Short answer:"),
-        ("Long answer: x\nShort answer: red", "before"),
-        ("Short answer: a\nShort answer: b\nLong answer: x", "2 lines"),
-        ("Short answer: red\nor blue\nLong answer: x", "longer"),
-    ],
-)
-def test_no_other_form_is_read(raw: str, why: str) -> None:
-    assert parse_short(raw) == parse_long(raw)
-    assert why in str(parse_short(raw)["unreadable"])
+def test_labels_are_read_in_any_case_and_in_bold_and_no_other_form(
+    raw: str, short: str, long: str | None
+) -> None:
+    """Without a long answer there is none, for the reason in place of the short one."""
+    if long is None:
+        assert parse_short(raw) == parse_long(raw)
+        assert short in str(parse_short(raw)["unreadable"])
+    else:
+        assert (parse_short(raw)["answer"], parse_long(raw)["answer"]) == (short, long)
 
 
 def test_parts_are_asked_about_the_same_documents(tmp_path: Path) -> None:

@@ -6,23 +6,26 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import factories
+import numpy as np
+import pandas as pd
 import pytest
-from endpoints import connect, question
 from PIL import Image
-from strange_server import StrangeServer, good_words, images_in, text_in
+from strange_server import StrangeServer, connect, good_words, images_in, question, text_in
 from worded import worded
 
-from vrag_kit.benchmarks import ImageFile
+from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
     ConversationConfig,
     Task,
+    ask_models,
     ask_prompts,
     load_generator,
     zero_shot,
@@ -31,8 +34,10 @@ from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.remote.cost import image_tokens
 from vrag_kit.generation.remote.generator import EndpointGenerator, data_url
 from vrag_kit.generation.remote.providers import ENDPOINTS
+from vrag_kit.judging import RuleJudge, add_rouge, judge_answers
+from vrag_kit.papers.visual_rag.answers import detect_abstention
 from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.types import Failure, Status
+from vrag_kit.types import Benchmark, Failure, Status
 from vrag_kit.workspace import Workspace
 
 SECRET = "tk-Lorem1psum2dolor"
@@ -415,3 +420,40 @@ def test_only_models_that_are_known_have_prices_and_a_cap() -> None:
 )
 def test_images_count_by_published_rules(rule: str, size: tuple[int, int], tokens: int) -> None:
     assert image_tokens(rule, size) == pytest.approx(tokens, abs=1 if "pixels" in rule else 0)
+
+
+REPLIES = {
+    "the back": "say Answer: black",
+    "the beak": "empty",
+    "the feet": "say Answer:",
+    "the tail": "truncated",
+    "the eyes": "filtered",
+}
+
+
+@pytest.fixture
+def goose(write_annotations: Callable[..., Path], tree: Path) -> Benchmark:
+    """Five questions, whose right answer is black."""
+    questions = [{"question": f"What color is {part}?"} for part in REPLIES]
+    return load_visual_rag(write_annotations(*questions), tree)
+
+
+def test_empty_and_truncated_answers_are_wrong_and_a_refused_one_has_no_score(
+    server: StrangeServer, goose: Benchmark, at: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.plans = {part: [reply] for part, reply in REPLIES.items()}
+    model = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
+    for came in (": 5 new;", ": 5 from the store;"):
+        answers = ask_models([model], goose, zero_shot(goose), at, prompts=PROMPTS)
+        said = capsys.readouterr().out
+        for words in (came, "2 failed, such as empty", "1 failed, such as truncated", "refused"):
+            assert words in said
+    assert answers["status"].tolist() == ["ok", "empty", "empty", "truncated", "refused"]
+    assert answers["answer"].tolist()[:4] == ["black", "", "", "the hindwings are"]
+    assert pd.isna(answers["answer"][4])
+    judged = judge_answers(RuleJudge(), goose, answers)
+    assert judged["marks"].tolist() == ["", "empty", "empty", "cut off", ""]
+    np.testing.assert_array_equal(judged["score"], [1, 0, 0, 0, np.nan])
+    np.testing.assert_array_equal(judged["abstained"], [0, 0, 0, 0, np.nan])
+    np.testing.assert_array_equal(add_rouge(goose, answers)["rouge"], [1, 0, 0, 0, np.nan])
+    np.testing.assert_array_equal(detect_abstention(judged)["phrase_match"], [0, 0, 0, 0, np.nan])

@@ -21,11 +21,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from endpoints import connect
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from strange_server import StrangeServer
+from strange_server import StrangeServer, connect
 from typer.testing import CliRunner
 from worded import worded
 
@@ -296,7 +295,6 @@ def test_questions_of_a_killed_process_are_free_at_once(store: AnswerStore) -> N
 
     command = [sys.executable, "-c", CLAIMING, str(store.path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asking:
-        assert asking.stdout is not None
         assert asking.stdout.readline() == "x y\n"
         assert store.free(["x", "y", "z"]) == ["z"]
         os.kill(asking.pid, signal.SIGSTOP)  # it stands still, and is alive

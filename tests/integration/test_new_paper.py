@@ -11,16 +11,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from conftest import ROOT
-from model_stub import ModelStub
 from PIL import Image, ImageDraw
 from strange_server import StrangeServer, images_in, text_in
 from toy_paper.loader import load_talks
 from toy_paper.scorer import ChoiceJudge, read_letter
 
-from vrag_kit.analysis import mean_scores, to_percent
-from vrag_kit.generation import ask_models, read_prompts, top_k, zero_shot
+from vrag_kit.generation import ask_models, read_prompts, top_k
 from vrag_kit.judging import judge_answers
-from vrag_kit.plotting import point_plot
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import Workspace
@@ -73,6 +70,8 @@ def test_a_conversation_shows_pages_choices_and_answers(talks: Benchmark, at: Wo
         assert server.calls("shape") == len(contexts) == 4  # and none of them twice
         bodies = [body for body in server.requests if images_in(body)]
     assert table["answer"].tolist() == ["B", "A"] * 2
+    # blue is the color of neither, and the bar has corners
+    assert judge_answers(ChoiceJudge(), talks, table)["score"].tolist() == [-1, 1, -1, -1]
     assert table["group"].tolist() == ["disc", "disc", "bar", "bar"]
     assert sum("So far" not in text_in(body) for body in bodies) == 2
     body = next(each for each in bodies if "corners" in text_in(each))
@@ -85,19 +84,3 @@ def test_a_conversation_shows_pages_choices_and_answers(talks: Benchmark, at: Wo
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     photo, disc, bar = (image.getpixel((24, 24)) for image in images_in(body))
     assert (photo, disc, bar) == ((255, 0, 0), (255, 0, 0), (0, 0, 0))
-
-
-def test_scores_below_zero_stay_so_up_to_the_figure(talks: Benchmark, at: Workspace) -> None:
-    # the later turn holds both questions: the first that fits counts
-    model = ModelStub({"How many corners?": "A", "What color is it?": "E?"})
-    table = ask_models([model], talks, zero_shot(talks), at, prompts=PROMPTS)
-    judged = judge_answers(ChoiceJudge(), talks, table)
-    # there are four colours, so that E declines (0); no corners are right for the disc
-    # (1) and wrong for the bar (−1): half of that is each shape's mean
-    means = mean_scores(judged, by=["group"]).query("metric == 'accuracy'")
-    assert means.set_index("group")["value"].to_dict() == {"disc": 0.5, "bar": -0.5}
-    drawn = to_percent(means[means["value"] < 0].assign(model="m"))
-    (axis,) = point_plot(drawn, x="group", ylabel="Score", limits=(None, None)).axes
-    points = [line.get_ydata().tolist() for line in axis.lines if line.get_marker() == "o"]
-    assert points == [[-50.0]]
-    assert axis.get_ylim()[0] < -50

@@ -1,16 +1,22 @@
-"""Data are opened by the name of a drawn edition or by a mapping of files, and a mistake
-is answered with what to write.
+"""What comes in: data by the name of an edition or by a mapping of files, names that are joined to
+folders, and tables with the columns that are needed.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from factories import judged
 
+from vrag_kit.analysis import mean_scores
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
+from vrag_kit.files import safe_join
+from vrag_kit.judging.scale import require_columns
 from vrag_kit.open import (
     open_articles,
     open_benchmark,
@@ -53,3 +59,51 @@ def test_a_dry_run_draws_no_edition(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with dry_run(tmp_path / "scratch"), pytest.raises(VragError, match=words):
         open_mrag_bench("field-guide-mrag-bench")
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "..", "a\\..\\x", "a\0.png"])
+def test_a_name_that_leads_outside_is_refused_with_its_place(tmp_path: Path, name: str) -> None:
+    with pytest.raises(VragError, match=r"rows line 3: .* points outside .*; expected") as error:
+        safe_join(tmp_path, name, "rows line 3")
+    assert repr(name) in str(error.value)
+
+
+def test_only_links_of_the_user_are_followed(tmp_path: Path) -> None:
+    """`data/inat` may be a link to another disk, and a species' folder in it, too; what a
+    stranger packed may lead nowhere else.
+    """
+    disk, data = tmp_path / "disk", tmp_path / "data"
+    disk.mkdir()
+    (disk / "a.png").touch()
+    data.mkdir()
+    (data / "inat").symlink_to(disk)
+    assert safe_join(data, "inat/a.png", "x").is_file()
+    with pytest.raises(VragError, match=r"'inat/a\.png' is a link that points outside"):
+        safe_join(data, "inat/a.png", "x", links=False)
+    assert safe_join(data / "inat", "a.png", "x", links=False).is_file()
+    (data / "b.png").touch()
+    (data / "again.png").symlink_to("b.png")
+    assert safe_join(data, "again.png", "x", links=False).is_file()
+    assert safe_join(data, "..b.png", "x") == data / "..b.png"
+
+
+ANSWERS = judged(score=[1.0, math.nan], rank=[1, 2])
+
+
+def test_public_functions_check_what_comes_in() -> None:
+    with pytest.raises(VragError, match="the table has no column"):
+        mean_scores(ANSWERS.drop(columns="group"))
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "words"),
+    [
+        (ANSWERS.assign(group=["g", None]), "group", "'group', row 1"),
+        (ANSWERS[["query_id"]], "rank", "'rank'; found query_id"),
+    ],
+)
+def test_a_table_is_checked_by_column(table: pd.DataFrame, column: str, words: str) -> None:
+    for good in (ANSWERS, ANSWERS.iloc[:0]):
+        require_columns(good, list(ANSWERS), "here")
+    with pytest.raises(VragError, match=words):
+        require_columns(table, [column], "here")

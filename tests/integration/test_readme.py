@@ -46,7 +46,6 @@ def test_the_python_of_the_pages_runs_from_top_to_bottom_and_prints_its_numbers(
     assert len(heads) == 2
     assert all({"k", "value", "ci_low", "ci_high", "n"} <= set(head) for head in heads)
     judged = known["judged"]
-    assert isinstance(judged, pd.DataFrame)
     assert set(judged["setting"]) == {"zero_shot", "gt_clue", "top_k"}
     assert "clue_last" in set(known["means"]["setting"])
 

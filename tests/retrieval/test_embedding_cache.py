@@ -225,7 +225,6 @@ def status(worker: subprocess.Popen[str]) -> int:
 
 def saying(worker: subprocess.Popen[str], word: str) -> None:
     """Wait until it says this."""
-    assert worker.stdout is not None
     while word not in worker.stdout.readline():
         pass
 

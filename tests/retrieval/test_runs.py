@@ -1,9 +1,12 @@
-"""TREC files are read as trec_eval reads them, and any run takes a retriever's place."""
+"""TREC files are read as trec_eval reads them, and any run takes a retriever's place; a finished
+search is read back without its model, and made again when anything changed.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +15,12 @@ import factories
 import pandas as pd
 import pytest
 import pytrec_eval
+import tiny_retrievers as tiny
 from commands import said
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from retrieval_data import refused
+from tiny_retrievers import entry
 
 from vrag_kit.dry_run import dry_run
 from vrag_kit.retrieval import (
@@ -23,11 +28,12 @@ from vrag_kit.retrieval import (
     read_qrels,
     read_run,
     search_all,
+    search_one,
     write_qrels,
     write_run,
     write_runs,
 )
-from vrag_kit.types import Benchmark, Document
+from vrag_kit.types import Benchmark, Document, Query
 from vrag_kit.workspace import Workspace
 
 Scores = dict[str, dict[str, float]]
@@ -40,7 +46,7 @@ q2\tQ0\ta\t2\t-2E-3\tmine
 """
 
 
-def benchmark() -> Benchmark:
+def small() -> Benchmark:
     """Two queries to four documents; the second is not searched in d."""
     labels = {"q1": {"a": 1}, "q2": {"a": 1}}
     pools = {"q1": tuple("abcd"), "q2": tuple("abc")}
@@ -49,7 +55,7 @@ def benchmark() -> Benchmark:
 
 
 def found(entry: object, at: Workspace, k: int = 3) -> dict[str, pd.DataFrame]:
-    return search_all(benchmark(), [entry], at=at, k=k)
+    return search_all(small(), [entry], at=at, k=k)
 
 
 @pytest.fixture
@@ -166,10 +172,10 @@ def test_a_run_takes_a_retrievers_place_under_its_files_name(
     assert "run my.bm25: skipped" in capsys.readouterr().out
     assert not [*tmp_path.glob("*/")]  # nothing was embedded
     two = ["field-guide-clip-32", {"model": str(file), "name": "mine"}]
-    runs = search_all(benchmark(), two, at=at, k=3)
+    runs = search_all(small(), two, at=at, k=3)
     assert [run.attrs["retriever"] for run in runs.values()] == ["field-guide-clip-32", "mine"]
     twice = [two[0], {"model": str(file), "name": two[0]}]
-    search = partial(search_all, benchmark(), twice, k=3, at=at)
+    search = partial(search_all, small(), twice, k=3, at=at)
     refused(search, "two retrievers are named 'field-guide-clip-32'")
 
 
@@ -206,6 +212,105 @@ def test_other_questions_and_documents_that_are_no_candidates_are_skipped(
 def test_a_run_is_not_written_over_its_file(file: Path, tmp_path: Path, at: Workspace) -> None:
     runs = found(str(file), at, k=1)
     for folder in (tmp_path, tmp_path / "elsewhere"):
-        write_runs(benchmark(), runs, folder)
+        write_runs(small(), runs, folder)
     assert file.read_text(encoding="utf-8") == TEXT
     assert len(read_run(tmp_path / "elsewhere" / "my.bm25.run")) == 2
+
+
+@pytest.fixture
+def benchmark(documents: list[Document]) -> Benchmark:
+    """Three questions with images to four documents with images and texts."""
+    pairs = zip(tiny.queries(), documents, strict=False)
+    queries = [replace(query, image=document.image) for query, document in pairs]
+    return factories.benchmark(queries, documents)
+
+
+class Searches:
+    """Searches in one workspace; `output` is what the last one printed."""
+
+    def __init__(self, at: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+        self.at, self.capsys = at, capsys
+
+    def __call__(self, benchmark: Benchmark, spec: object, k: int = 2) -> pd.DataFrame:
+        run = search_one(benchmark, spec, at=self.at, k=k)
+        self.output = "".join(self.capsys.readouterr())
+        return run
+
+    @property
+    def read_back(self) -> bool:
+        return "found before" in self.output
+
+
+@pytest.fixture
+def search(at: Workspace, capsys: pytest.CaptureFixture[str]) -> Searches:
+    return Searches(at, capsys)
+
+
+@pytest.mark.slow
+def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
+    benchmark: Benchmark, retrievers_made: Path, search: Searches
+) -> None:
+    first, *_, last = benchmark.queries.values()
+    reworded = {**benchmark.queries, first.query_id: replace(first, text="Which bird?")}
+    some = {name: benchmark.corpus[name] for name in ("d0", "d1", "d2")}
+    made = partial(entry, retrievers_made)
+    cases: list[tuple[Benchmark, Any, int]] = [
+        (benchmark, made("clip"), 2),
+        (benchmark, made("clip"), 3),
+        (benchmark, made("clip", query_prompt="a photo of {text}"), 2),
+        (benchmark, made("siglip"), 2),
+        (replace(benchmark, queries=reworded), made("clip"), 2),
+        (replace(benchmark, queries={last.query_id: last}), made("clip"), 2),
+        (replace(benchmark, corpus=some), made("clip"), 2),
+        (replace(benchmark, pools=dict.fromkeys(benchmark.queries, tuple(some))), made("clip"), 2),
+    ]
+    runs = []
+    for case in cases:
+        runs.append(search(*case))
+        assert not search.read_back
+    for case, run in zip(cases, runs, strict=True):
+        assert search(*case).equals(run)  # to the last bit
+        assert search.read_back
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["clip", "qwen2_vl"])
+def test_documents_are_embedded_once_for_all_parts_of_a_question(
+    family: str, benchmark: Benchmark, retrievers_made: Path, tmp_path: Path, search: Searches
+) -> None:
+    prompts = {"image": "<|image_pad|> Find this.", "both": "<|image_pad|> Find this: {text}"}
+    if family == "clip":
+        prompts = {}
+    runs = {}
+    for part in ("image", "both", "text"):
+        more = {"query_prompt": prompts[part]} if part in prompts else {}
+        spec = entry(retrievers_made, family, query=part, **more)
+        runs[part] = search(benchmark, spec, 4)
+        assert ("4 from disk, 0 new" in search.output) == (part != "image")
+        apart = Workspace(cache_dir=tmp_path / part)
+        assert runs[part].equals(search_one(benchmark, spec, at=apart, k=4))  # to the last bit
+    assert not runs["image"]["score"].equals(runs["both"]["score"])
+
+
+def test_a_damaged_run_is_made_again(
+    benchmark: Benchmark, retrievers_made: Path, tmp_path: Path, search: Searches
+) -> None:
+    clip = str(retrievers_made / "clip")
+    found = search(benchmark, clip)
+    (stored,) = tmp_path.glob("clip-*/runs/*.json.gz")
+    content = stored.read_bytes()
+    flipped = bytes([*content[:-12], content[-12] ^ 1, *content[-11:]])
+    for damage in (b"", flipped):
+        stored.write_bytes(damage)
+        for again in (False, True):
+            assert search(benchmark, clip).equals(found)
+            assert search.read_back == again
+
+
+def test_a_missing_image_is_named(
+    benchmark: Benchmark, retrievers_made: Path, search: Searches
+) -> None:
+    spec = entry(retrievers_made, "clip", query="image")
+    search(benchmark, spec)
+    bare = replace(benchmark, queries={"q": Query(query_id="q", text="Which?")})
+    refused(lambda: search(bare, spec), "query 'q' has no image")

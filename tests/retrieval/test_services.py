@@ -184,7 +184,6 @@ def collage(small: Small, tmp_path: Path) -> Query:
     whole = Image.new("RGB", (160, 64), "grey")
     for name, size, at in (("kg-3", (64, 64), (0, 0)), ("kg-0", (60, 40), (100, 24))):
         image = small.entries[name].image
-        assert image is not None
         whole.paste(image.open().resize(size), at)
     whole.save(tmp_path / "collage.png")
     return Query(query_id="c", text="", image=ImageFile(tmp_path / "collage.png"))
@@ -206,7 +205,6 @@ def test_a_document_has_its_best_score_over_the_crops(collage: Query, small: Sma
 
 
 def test_a_crop_holds_the_pixels_of_its_region_and_is_another_image(collage: Query) -> None:
-    assert collage.image is not None
     crop = Crop(collage.image, RIGHT)
     expected = collage.image.open().crop((100, 24, 160, 64))
     assert np.array_equal(np.asarray(crop.open()), np.asarray(expected))

@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from tests.processor_inputs import prepared
 from tests.timing import seconds
+from tests.tiny_models import prepared
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import (
     AnswerStore,

@@ -101,7 +101,6 @@ def qwen3_vl_embedding(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("part", ["text", "image", "both"])
 def test_multimodal_folders(part: str, qwen3_vl_embedding: Path, documents: list[Document]) -> None:
     image = documents[0].image
-    assert image is not None
     asked = Query(query_id="q", text=QUESTIONS[0], image=image)
     whole: dict[str, Any] = {"text": asked.text, "image": image.open()}
     given = whole if part == "both" else whole[part]

@@ -141,7 +141,6 @@ def test_a_vector_is_the_authors_arithmetic_by_hand(
     converted: Path, bge: Path, arrays: Arrays, image: Document
 ) -> None:
     def by_hand(pictured: bool, text: str) -> np.ndarray:
-        assert image.image is not None
         pixels = (np.asarray(image.image.open(), dtype=float) / 255 - vista.MEAN) / vista.STD
         ids = AutoTokenizer.from_pretrained(bge)([text])["input_ids"][0]
         return fused(arrays, pixels.transpose(2, 0, 1) if pictured else None, ids)
