@@ -7,10 +7,10 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-import threading
 import time
 from collections.abc import Iterable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from local_server import Handler, LocalServer
 
 Members = Iterable[tuple[str | tarfile.TarInfo, bytes]]
 
@@ -27,8 +27,48 @@ def packed(members: Members, mode: str = "w:gz") -> bytes:
     return file.getvalue()
 
 
-class ArchiveServer:
+class _Handler(Handler):
+    def do_GET(self) -> None:
+        state, asked = self.owner, self.headers.get("Range", "")
+        state.paths.append(self.path)
+        state.agents.add(self.headers.get("User-Agent", ""))
+        if "missing" in self.path or state.statuses:
+            code = 404 if "missing" in self.path else state.statuses.pop(0)
+            head = {"Location": state.location, "Retry-After": state.retry_after}
+            return self.head(code, {"Content-Length": "0", **head})
+        whole = not state.ranges or self.headers.get("If-Range", state.etag) != state.etag
+        given = None if whole else re.fullmatch(r"bytes=(\d+)-(\d*)", asked)
+        first = int(given[1]) if given else 0
+        last = int(given[2]) if given and given[2] else len(state.data) - 1
+        head = {"Content-Length": str(last - first + 1), "ETag": state.etag}
+        if given:
+            head["Content-Range"] = f"bytes {first}-{last}/{len(state.data)}"
+        self.head(206 if given else 200, head)
+        if asked == "bytes=0-0":
+            return None
+        state.starts.append(first)
+        return self._send(state.data[first : last + 1], state.cuts.pop(0) if state.cuts else None)
+
+    def _send(self, data: bytes, cut: int | None) -> None:
+        state = self.owner
+        try:
+            for start in range(0, len(data[:cut]), 1 << 16):
+                while state.stall is not None and state.sent >= state.stall:
+                    time.sleep(0.005)
+                piece = data[:cut][start : start + (1 << 16)]
+                self.wfile.write(piece)
+                state.sent += len(piece)
+                time.sleep(state.pause)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        if cut is not None and state.replacement:
+            (state.data, state.etag), state.replacement = state.replacement, None
+
+
+class ArchiveServer(LocalServer):
     """Use in a `with` block; its attributes may be changed at any time."""
+
+    handler, path = _Handler, "/2021/train.tar.gz"
 
     def __init__(
         self, data: bytes, *, cuts: tuple[int, ...] = (), statuses: tuple[int, ...] = ()
@@ -47,69 +87,3 @@ class ArchiveServer:
         self.paths: list[str] = []
         self.agents: set[str] = set()
         self.starts: list[int] = []
-
-    def __enter__(self) -> ArchiveServer:
-        owner = self
-
-        class Handler(_Handler):
-            server_state = owner
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._http.server_address[1]}/2021/train.tar.gz"
-        run = {"target": self._http.serve_forever, "kwargs": {"poll_interval": 0.02}}
-        threading.Thread(**run, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server_state: ArchiveServer
-
-    def do_GET(self) -> None:
-        state, asked = self.server_state, self.headers.get("Range", "")
-        state.paths.append(self.path)
-        state.agents.add(self.headers.get("User-Agent", ""))
-        if "missing" in self.path or state.statuses:
-            code = 404 if "missing" in self.path else state.statuses.pop(0)
-            head = {"Location": state.location, "Retry-After": state.retry_after}
-            return self._answer(code, {"Content-Length": "0", **head})
-        whole = not state.ranges or self.headers.get("If-Range", state.etag) != state.etag
-        given = None if whole else re.fullmatch(r"bytes=(\d+)-(\d*)", asked)
-        first = int(given[1]) if given else 0
-        last = int(given[2]) if given and given[2] else len(state.data) - 1
-        head = {"Content-Length": str(last - first + 1), "ETag": state.etag}
-        if given:
-            head["Content-Range"] = f"bytes {first}-{last}/{len(state.data)}"
-        self._answer(206 if given else 200, head)
-        if asked == "bytes=0-0":
-            return None
-        state.starts.append(first)
-        return self._send(state.data[first : last + 1], state.cuts.pop(0) if state.cuts else None)
-
-    def _send(self, data: bytes, cut: int | None) -> None:
-        state = self.server_state
-        try:
-            for start in range(0, len(data[:cut]), 1 << 16):
-                while state.stall is not None and state.sent >= state.stall:
-                    time.sleep(0.005)
-                piece = data[:cut][start : start + (1 << 16)]
-                self.wfile.write(piece)
-                state.sent += len(piece)
-                time.sleep(state.pause)
-        except (BrokenPipeError, ConnectionResetError):
-            pass
-        if cut is not None and state.replacement:
-            (state.data, state.etag), state.replacement = state.replacement, None
-
-    def _answer(self, status: int, head: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in head.items():
-            self.send_header(name, value)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""

@@ -12,9 +12,9 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from local_server import Handler, LocalServer
 from PIL import Image
 from worded import worded
 
@@ -23,100 +23,12 @@ from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.types import Prompt
 
 
-class StrangeServer:
-    """Use in a `with` block.
-
-    `plans` maps a piece of a question to what its calls get, one after another, the
-    last for all that follow. `serves` is what it calls its model. It answers nothing without
-    the headers that it `wants`.
-    """
-
-    serves = "strange-2026"
-
-    def __init__(
-        self, plans: dict[str, list[str]] | None = None, *, seconds: float = 0.0, port: int = 0
-    ) -> None:
-        self.plans, self.seconds, self.port = plans or {}, seconds, port
-        self.requests: list[dict[str, Any]] = []
-        self.wants: dict[str, str] = {}
-        self.most_at_once = self._at_once = 0
-        self.lock = threading.Lock()
-
-    def __enter__(self) -> StrangeServer:
-        owner = self
-
-        class Handler(_Handler):
-            server_state = owner
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        self._http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
-        threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        ).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-
-    def calls(self, piece: str) -> int:
-        """How often a question with this piece was asked."""
-        with self.lock:
-            return sum(piece in text_in(request) for request in self.requests)
-
-    def begin(self, body: dict[str, Any]) -> str:
-        """Note a request; returns what it gets."""
-        with self.lock:
-            piece = next((piece for piece in self.plans if piece in text_in(body)), None)
-            number = sum(piece in text_in(request) for request in self.requests) if piece else 0
-            self.requests.append(body)
-            self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
-        return self.plans[piece][min(number, len(self.plans[piece]) - 1)] if piece else "good"
-
-    def end(self) -> None:
-        with self.lock:
-            self._at_once -= 1
-
-
-def text_in(body: dict[str, Any]) -> str:
-    """All words of a request."""
-    contents = [message["content"] for message in body["messages"]]
-    return "\n".join(
-        content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-        for content in contents
-    )
-
-
-def images_in(body: dict[str, Any]) -> list[Image.Image]:
-    """All pictures of a request, decoded as a server does it that knows nothing of
-    EXIF.
-    """
-    images = []
-    for message in body["messages"]:
-        parts = [] if isinstance(message["content"], str) else message["content"]
-        for part in parts:
-            if part["type"] == "image_url":
-                data = base64.b64decode(part["image_url"]["url"].split(",")[1])
-                images.append(Image.open(io.BytesIO(data)).convert("RGB"))
-    return images
-
-
-def good_words(body: dict[str, Any]) -> str:
-    """The answer to a request: it depends on every word and pixel, in order."""
-    pixels = [hashlib.sha256(image.tobytes()).hexdigest() for image in images_in(body)]
-    told = repr([text_in(body), pixels, body.get("seed")])
-    return f"Answer: {hashlib.sha256(told.encode()).hexdigest()[:8]}"
-
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     protocol_version = "HTTP/1.1"
-    server_state: StrangeServer
 
     def _stranger(self) -> bool:
         """Whether a header is not as it is wanted; what came is told."""
-        wants = self.server_state.wants
+        wants = self.owner.wants
         came = {name: self.headers.get(name) for name in wants}
         if came == wants:
             return False
@@ -127,22 +39,22 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self._stranger():
             return
-        what = self.server_state.begin(body)
+        what = self.owner.begin(body)
         try:
-            time.sleep(self.server_state.seconds)
+            time.sleep(self.owner.seconds)
             self._misbehave(what, body)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True  # the client had enough
         finally:
-            self.server_state.end()
+            self.owner.end()
 
     def _misbehave(self, what: str, body: dict[str, Any]) -> None:
         name, _, detail = what.partition(" ")
-        for wanted, value in self.server_state.wants.items():
+        for wanted, value in self.owner.wants.items():
             detail = detail.replace(f"<{wanted}>", value)  # it tells what it was sent
         good = completion(good_words(body))
         if name == "good":
-            return self._send(200, {**good, "model": self.server_state.serves})
+            return self._send(200, {**good, "model": self.owner.serves})
         if name == "status":
             code, _, words = detail.partition(" ")
             headers = {"Retry-After": "1"} if code == "429" else {}
@@ -193,19 +105,82 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send(200, answers[name])
 
     def _head(self, code: int, length: int, **more: str) -> None:
-        self.send_response(code)
-        headers = {"Content-Type": "application/json", "Content-Length": str(length), **more}
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
+        self.head(code, {"Content-Type": "application/json", "Content-Length": str(length), **more})
 
     def _send(self, code: int, content: Any, headers: Mapping[str, str] | None = None) -> None:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         self._head(code, len(data), **(headers or {}))
         self.wfile.write(data)
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+
+class StrangeServer(LocalServer):
+    """Use in a `with` block.
+
+    `plans` maps a piece of a question to what its calls get, one after another, the
+    last for all that follow. `serves` is what it calls its model. It answers nothing without
+    the headers that it `wants`.
+    """
+
+    handler, path = _Handler, "/v1"
+    serves = "strange-2026"
+
+    def __init__(
+        self, plans: dict[str, list[str]] | None = None, *, seconds: float = 0.0, port: int = 0
+    ) -> None:
+        self.plans, self.seconds, self.port = plans or {}, seconds, port
+        self.requests: list[dict[str, Any]] = []
+        self.wants: dict[str, str] = {}
+        self.most_at_once = self._at_once = 0
+        self.lock = threading.Lock()
+
+    def calls(self, piece: str) -> int:
+        """How often a question with this piece was asked."""
+        with self.lock:
+            return sum(piece in text_in(request) for request in self.requests)
+
+    def begin(self, body: dict[str, Any]) -> str:
+        """Note a request; returns what it gets."""
+        with self.lock:
+            piece = next((piece for piece in self.plans if piece in text_in(body)), None)
+            number = sum(piece in text_in(request) for request in self.requests) if piece else 0
+            self.requests.append(body)
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        return self.plans[piece][min(number, len(self.plans[piece]) - 1)] if piece else "good"
+
+    def end(self) -> None:
+        with self.lock:
+            self._at_once -= 1
+
+
+def text_in(body: dict[str, Any]) -> str:
+    """All words of a request."""
+    contents = [message["content"] for message in body["messages"]]
+    return "\n".join(
+        content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+        for content in contents
+    )
+
+
+def images_in(body: dict[str, Any]) -> list[Image.Image]:
+    """All pictures of a request, decoded as a server does it that knows nothing of
+    EXIF.
+    """
+    images = []
+    for message in body["messages"]:
+        parts = [] if isinstance(message["content"], str) else message["content"]
+        for part in parts:
+            if part["type"] == "image_url":
+                data = base64.b64decode(part["image_url"]["url"].split(",")[1])
+                images.append(Image.open(io.BytesIO(data)).convert("RGB"))
+    return images
+
+
+def good_words(body: dict[str, Any]) -> str:
+    """The answer to a request: it depends on every word and pixel, in order."""
+    pixels = [hashlib.sha256(image.tobytes()).hexdigest() for image in images_in(body)]
+    told = repr([text_in(body), pixels, body.get("seed")])
+    return f"Answer: {hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}

@@ -122,14 +122,6 @@ def test_conversations_in_both_count_for_what_they_share():
     assert np.diff(apart.interval()) > 1.5 * np.diff(same.interval())
 
 
-def test_slices_without_a_difference_in_themselves_have_an_interval_yet():
-    names = [f"q{number}" for number in range(20)]
-    low, high = difference(np.ones(10), -np.ones(10), names).interval()
-    assert 1 < low < high == 2
-    low, high = difference(np.ones(1), -np.ones(1), names[:2]).interval()
-    assert low < 0 < high == 2
-
-
 def test_no_difference_anywhere_is_uncertain_in_both_directions():
     same = judged_arms({("m", "a", 1): [0.5] * 10, ("m", "b", 1): [0.5] * 10})
     row = paired_differences(per_query(same), arm="setting", by=["k"], baseline="b").iloc[0]

@@ -50,14 +50,6 @@ def test_guessing_is_not_taken_for_knowledge():
     assert means.loc[[KNOWN, UNKNOWN], "n"].sum() == means.loc[ALL, "n"] == 4000
 
 
-def test_each_half_of_the_answers_chooses_for_every_other_question():
-    first, second = [1.0, 0.0], [0.0, 1.0]
-    found = expand_strata(judged({"zero_shot": [first, first, second, second]}), {})
-    kept = found[found["stratum"] != ALL].set_index("query_id")
-    assert kept["sample"].to_dict() == {"q0": 1, "q1": 0, "q2": 1, "q3": 0}
-    assert kept["stratum"].to_dict() == {"q0": KNOWN, "q1": UNKNOWN, "q2": UNKNOWN, "q3": KNOWN}
-
-
 def test_a_single_answer_chooses_and_is_left_out_and_the_table_says_so():
     found = expand_strata(judged(OPPOSITE), {})
     results = mean_scores(found, by=["stratum", "model", "setting", "k"])

@@ -304,17 +304,3 @@ def test_a_file_that_is_another_annotators_or_bad_is_refused(tmp_path):
     path.write_text("Dear diary", encoding="utf-8")
     refused(partial(AnnotationFile, path, "Ada"), "ada.jsonl", FORMAT)
     assert path.read_text(encoding="utf-8") == "Dear diary"  # nothing is written over
-
-
-def test_a_failed_save_changes_nothing(tmp_path, monkeypatch):
-    def full(_: int) -> None:
-        raise OSError(28, "full")
-
-    file = AnnotationFile(tmp_path / "ada.jsonl", "Ada")
-    file.save(vote("q"))
-    before = file.path.read_bytes()
-    monkeypatch.setattr("vrag_kit.files.os.fsync", full)
-    with pytest.raises(OSError, match=r"ada\.jsonl"):
-        file.save(vote("r"))
-    assert list(file.annotations.votes) == ["q"]
-    assert file.path.read_bytes() == before

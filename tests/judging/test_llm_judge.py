@@ -161,32 +161,20 @@ def test_a_judge_without_its_key_is_refused(tmp_path, monkeypatch, capsys):
         assert len(server.requests) == asked
 
 
-WORDS = [f"shade {number} of black" for number in range(59)]
+WORDS = [f"shade {number} of black" for number in range(30)]
 
 
 @pytest.mark.slow
-def test_a_judge_that_keeps_no_form_is_stopped(tmp_path):
-    table = answers_of(*WORDS)
-    with StrangeServer({"Student Answer": ["say It is\nfine by me."]}) as server:
-        for _ in range(2):  # of the second run all that is needed is stored
-            judge = judge_at(server, tmp_path, samples=2, concurrency=4)
-            with pytest.raises(VragError) as stopped:
-                judge_answers(judge, BENCHMARK, table)
-            asked = server.calls("Student Answer")
-            assert 20 <= asked <= 20 + 3  # others are under way
-        for token in ("verdicts of 'judge'", r"'It is\nfine by me.'", "begins with “Score:”"):
-            assert token in str(stopped.value)
-    with AnswerStore(tmp_path / "answers.sqlite") as store:
-        assert store.table()["status"].eq("ok").sum() == asked
-
-
-@pytest.mark.slow
-def test_few_unparsed_verdicts_are_asked_for_again(tmp_path):
-    with StrangeServer({"Student Answer": ["say fine"]}) as server:
+def test_a_judge_that_keeps_no_form_is_stopped_after_twenty_replies(tmp_path):
+    """Of fewer each is asked for once more."""
+    with StrangeServer({"Student Answer": ["say It is\nfine."]}) as server:
         judge = judge_at(server, tmp_path, concurrency=1)
         with pytest.raises(VragError, match="none of 15 answers got a verdict"):
             judge_answers(judge, BENCHMARK, answers_of(*WORDS[:15]))
         assert server.calls("Student Answer") == 2 * 15
-        with pytest.raises(VragError, match=r"20 of 20 replies cannot be read"):
-            judge_answers(judge, BENCHMARK, answers_of(*WORDS[15:30]))
-        assert server.calls("Student Answer") == 2 * 15 + 5
+        for _ in range(2):  # the second time all that is needed is stored
+            with pytest.raises(VragError, match=r"20 of 20 replies cannot be read") as stopped:
+                judge_answers(judge, BENCHMARK, answers_of(*WORDS[15:]))
+            assert server.calls("Student Answer") == 2 * 15 + 5
+        for token in ("verdicts of 'judge'", r"'It is\nfine.'", "begins with “Score:”"):
+            assert token in str(stopped.value)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -16,29 +15,13 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.generation import load_generator
 
-WRITERS = 8
-TIMES = 40
-
-
-def _content(writer: int) -> bytes:
-    return bytes([writer]) * 20_000
-
-
-def _write_often(path: Path, writer: int) -> None:
-    for _ in range(TIMES):
-        write_file(path, _content(writer))
-
-
-def _one_of_them_is_there_whole(path: Path) -> None:
-    assert path.read_bytes() in [_content(writer) for writer in range(WRITERS)]
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
-
 
 def test_of_many_threads_that_write_one_file_all_succeed_and_one_wins(tmp_path):
-    path = tmp_path / "table.csv"
-    with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(partial(_write_often, path), range(WRITERS)))  # raises what they raised
-    _one_of_them_is_there_whole(path)
+    path, contents = tmp_path / "table.csv", [bytes([writer]) * 20_000 for writer in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(partial(write_file, path), contents * 40))  # raises what they raised
+    assert path.read_bytes() in contents
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_what_cannot_be_written_leaves_the_older_file_and_nothing_beside_it(tmp_path):

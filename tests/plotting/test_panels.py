@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from vrag_kit.plotting import (
     confusion_plot,
@@ -58,11 +59,16 @@ def means(**columns: object) -> pd.DataFrame:
     return table.assign(**columns)
 
 
-def drawn(figure: Figure, *, flat: bool = False) -> list[float]:
-    """The means that a figure's points show, rounded."""
-    lines = [line for axis in figure.axes for line in axis.lines if line.get_marker() in "os^D"]
+def points(figure: Figure) -> list[Line2D]:
+    """The drawn means, as lines with markers."""
+    lines = [line for axis in figure.axes for line in axis.lines]
+    return [line for line in lines if line.get_marker() in "os^D"]
+
+
+def drawn(lines: list[Line2D], *, flat: bool = False) -> list[float]:
+    """The means that points show, rounded."""
     values = [line.get_xdata() if flat else line.get_ydata() for line in lines]
-    return sorted(round(float(value), 6) for each in values for value in each)
+    return sorted(np.round(np.concatenate(values), 6).tolist())
 
 
 def legend(figure: Figure) -> list[str]:
@@ -85,16 +91,11 @@ PLOTS: dict[str, Callable[..., Figure]] = {
 def test_every_mean_is_drawn_once_with_its_interval(plot):
     figure = PLOTS[plot](means())
     flat = plot == "forest_plot"
-    assert drawn(figure, flat=flat) == sorted(means()["value"])
-    bars = [
-        sorted(float(end) for end in segment[:, 0 if flat else 1])
-        for axis in figure.axes
-        for lines in axis.collections
-        for segment in lines.get_segments()
-    ]
-    assert sorted(map(tuple, bars)) == sorted(
-        zip(means()["ci_low"], means()["ci_high"], strict=True)
-    )
+    assert drawn(points(figure), flat=flat) == sorted(means()["value"])
+    drawings = [lines.get_segments() for axis in figure.axes for lines in axis.collections]
+    ends = np.concatenate(drawings)[:, :, 0 if flat else 1]
+    expected = means()[["ci_low", "ci_high"]].to_numpy()
+    assert np.sort(np.sort(ends), axis=0) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("plot", PLOTS)
@@ -103,14 +104,8 @@ def test_a_point_is_hollow_where_answers_failed_and_the_legend_says_so(plot):
     assert legend(whole)[-1] == "95 % interval"
     table = means(n=14, n_failed=[1] + [0] * 11, bound_low=10.0, bound_high=90.0)
     figure = PLOTS[plot](table)
-    hollow = [
-        line
-        for axis in figure.axes
-        for line in axis.lines
-        if line.get_marker() in "os^D" and line.get_markerfacecolor() == "white"
-    ]
-    values = [line.get_xdata() if plot == "forest_plot" else line.get_ydata() for line in hollow]
-    assert [list(each) for each in values] == [[20.0]]
+    hollow = [line for line in points(figure) if line.get_markerfacecolor() == "white"]
+    assert drawn(hollow, flat=plot == "forest_plot") == [20.0]
     *_, interval, failures = legend(figure)
     assert "n below 15" in interval
     assert "failed" in failures
@@ -164,9 +159,8 @@ def test_levels_are_lines_named_at_the_right_and_reported_means_grey_ones():
 
 def test_means_that_share_an_x_are_apart_however_near_the_next_x_is():
     looks = {**LINES, "panels": "", "color": "setting", "style": "model"}
-    (axis,) = line_plot(means().replace({"k": {5: 2}}), **looks).axes
-    points = [line for line in axis.lines if line.get_marker() in "os"]
-    places = np.sort([float(x) for line in points for x in line.get_xdata()])
+    figure = line_plot(means().replace({"k": {5: 2}}), **looks)
+    places = np.sort(np.concatenate([line.get_xdata() for line in points(figure)]))
     assert np.round(places).tolist() == [1] * 4 + [2] * 4 + [20] * 4
     assert np.diff(places).min() > 0.1
 

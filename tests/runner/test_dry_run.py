@@ -125,14 +125,6 @@ def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch):
     assert len(missing) == 5
 
 
-def test_what_several_notebooks_miss_is_one_line_with_their_names(parameters):
-    values = {"annotations": "nowhere.jsonl", "models": ["field-guide-vlm-fwe"]}
-    wrong, line = check_parameters(parameters(notebooks=BOOKS, **values))[1]
-    assert "'field-guide-vlm-fwe'" in wrong  # in one round
-    assert line.startswith(f"{', '.join(BOOKS)}: ")
-    assert "nowhere.jsonl: [Errno 2] No such file" in line
-
-
 def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_something(
     parameters, monkeypatch
 ):

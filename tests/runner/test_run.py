@@ -1,9 +1,11 @@
 """Runs: what is done is skipped, a failure stops only itself and is named, nothing lives on; what a
-finished run is known by.
+finished run is known by. The report is one page with every table and figure, that loads nothing,
+runs nothing, and says what is missing, failed or old.
 
-One run of eight small notebooks serves most of these tests.
+One run of nine small notebooks serves most of these tests.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -15,20 +17,27 @@ from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 
+import factories
 import psutil
 import pytest
+from bs4 import BeautifulSoup
 from commands import P, running, said, until, vrag
 from conftest import ROOT
+from factories import judged_arms
 from joblib import cpu_count
+from markupsafe import escape
 from own_project import ASKING_BOOK, notebook, small_data, small_project
 from strange_server import StrangeServer
 
 from vrag_kit.errors import VragError
+from vrag_kit.papers.visual_rag import check_statements
+from vrag_kit.papers.visual_rag.published import EDITIONS
 from vrag_kit.runner.job import LocalPool, run_lock
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.runner.report import write_report
 from vrag_kit.runner.run import KERNEL, is_finished, job_limits
 from vrag_kit.runner.stamp import custom_files, run_fingerprint
+from vrag_kit.workspace import Workspace
 
 FILES = (P, "params/other/p.yaml", "params/guide/q.yaml")
 FIRST = """import os, pathlib, subprocess, sys, time
@@ -40,6 +49,10 @@ print('child', child.pid)"""
 MAPPINGS = (
     "hardware = {'device': 'cpu', 'batch_size': 32}\nweb_search = {'image_k': 30, 'web_k': 50}"
 )
+FAILS = [
+    *("# What fails", "print('before')", "## Here"),
+    *("# NBVAL_CHECK_OUTPUT\n\nratio = 1 / (k - 2)\nprint(1)", "## Nothing that holds."),
+]
 SOURCE = """from pathlib import Path
 Path(figures_dir, 'guide/02_two.csv').write_text(Path(source).read_text())"""
 KILL = "import os, signal, time\nos.kill(os.getpid(), signal.SIGKILL)\ntime.sleep(5)"
@@ -64,6 +77,21 @@ web_search: {image_k: 30, web_k: 5}
 source: rows.txt
 webqa: {name: many, annotations: none.json, images: imgs.tsv}
 """
+
+
+SHOWN = [
+    "# What it asks (Table 1)\n\nWhy: `p_holm`, see [the paper](https://example.org/x).",
+    "import sys\nimport pandas as pd\nimport ipywidgets\nfrom vrag_kit.plotting import style_table",
+    "sys.stdout.write('embedding: 3 of 9\\n'); sys.stderr.write('a warning\\n');",
+    "## A table\n\nOf $x_1^2$ images.",
+    "print(k, 'images')",
+    "pd.DataFrame({'answer': ['<script>alert(2)</script>', 'red'], 'value': [1.5, -2.0]})",
+    "style_table(pd.DataFrame({'answer': ['<img src=http://x.org/x.png onerror=alert(4)>']}))",
+    "## A figure",
+    "from vrag_kit.plotting.style import new_figure\nnew_figure(1, 2, height=2)[0]",
+    "ipywidgets.IntSlider()",
+    "## What to notice\n\n* A thing.",
+]
 
 
 @dataclass(frozen=True)
@@ -96,10 +124,11 @@ def ran(tmp_path_factory):
     whole = f"{k}\nshare = 0.5\nprompts = ['a']\n{MAPPINGS}"
     notebook(guide / "01_one.ipynb", whole, FIRST)
     notebook(guide / "02_two.ipynb", f"{k}\nsource = ''\nwebqa = ''", SOURCE)
-    notebook(guide / "03_fails.ipynb", k, "# NBVAL_CHECK_OUTPUT\n\nratio = 1 / (k - 2)\nprint(1)")
-    notebook(guide / "04_dies.ipynb", k, KILL)
+    notebook(guide / "03_fails.ipynb", k, *FAILS)
+    notebook(guide / "04_dies.ipynb", k, "# What dies", KILL, "## Nothing that lives.")
     notebook(guide / "08_twice.ipynb", k, ALONE)
     notebook(guide / "09_last.ipynb", k, MEETS.format("last", "next"))
+    notebook(guide / "10_shown.ipynb", k, *SHOWN)
     notebook(place / "notebooks/other/01_one.ipynb", k, MEETS.format("next", "last"), OTHER)
     for path, values in zip(FILES, (GIVEN, "k: 5", "notebooks: [8]\nk: 7"), strict=True):
         (place / path).write_text(values, encoding="utf-8")
@@ -137,10 +166,99 @@ def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(ran):
     assert ran.status == 1
     failed = ran.result("guide/03_fails")
     assert failed.split()[1] == "failed"
-    assert "cell 2 `ratio = 1 / (k - 2)`: ZeroDivisionError" in failed
+    assert "cell 5 `ratio = 1 / (k - 2)`: ZeroDivisionError" in failed
     assert "runs/guide/p/guide/03_fails.log" in failed.partition("; see ")[2]
-    assert "cell 2 `import os, signal, time`: the kernel died; see " in ran.result("guide/04_dies")
+    assert "cell 3 `import os, signal, time`: the kernel died; see " in ran.result("guide/04_dies")
     assert ran.result("guide/09_last").split()[1] == "done"
+
+
+@pytest.fixture(scope="module")
+def page(ran):
+    """The report of that run, to read."""
+    with contextlib.chdir(ran.place):
+        return write_report([Path(P)])[0].read_text(encoding="utf-8")
+
+
+def article(html: str, stem: str) -> str:
+    return html.split(f'<article id="guide/p/{stem}">')[1].split("</article>")[0]
+
+
+@pytest.mark.slow
+def test_the_page_loads_nothing_and_runs_nothing(page):
+    active = {"script", "link", "iframe", "object", "embed", "base", "svg", "form"}
+    tags = BeautifulSoup(page, "html.parser").find_all(True)
+    assert not active & {tag.name for tag in tags}
+    for tag in tags:
+        assert not [name for name in tag.attrs if name.startswith("on") or name == "srcset"], tag
+        assert tag.get("src", "data:image/").startswith("data:image/")
+        assert tag.get("href", "#").startswith(("#", "https://example.org"))
+    assert "@import" not in page
+    assert "url(" not in page
+    assert "default-src 'none'" in page
+    for text in ("<script>alert(2)</script>", "onerror=alert(4)>"):
+        assert escape(text) in page
+
+
+@pytest.mark.slow
+def test_text_tables_and_figures_stand_in_the_order_of_the_notebook(page):
+    body = article(page, "guide/10_shown").split("code of this notebook")[0]
+    marks = [
+        ">What it asks (Table 1)</h2>",
+        "<code>p_holm</code>",
+        ">A table</h3>",
+        "2 images",
+        "&lt;script&gt;alert(2)",
+        ">A figure</h3>",
+        "data:image/png",
+        "<li>A thing.</li>",
+    ]
+    places = [body.index(mark) for mark in marks]
+    assert places == sorted(places)
+    assert "embedding: 3 of 9" not in body
+    assert "a warning" not in body
+    (image,) = BeautifulSoup(page, "html.parser").find_all("img")
+    assert image["alt"] == "A figure"
+
+
+@pytest.mark.slow
+def test_a_failure_is_shown_where_it_happened_and_nothing_below_it(page):
+    states = re.findall(r'<td class="state [^"]*">([^<]*)<', page)
+    assert states[2:4] == ["failed: ZeroDivisionError: division by zero", "failed: the kernel died"]
+    body = article(page, "guide/03_fails")
+    assert "before" in body.split("Traceback")[0]
+    assert "\x1b" not in body
+    assert "Nothing that" not in page  # what the notebooks conclude
+
+
+@pytest.mark.slow
+def test_several_files_are_reported_on_one_page(ran, monkeypatch):
+    monkeypatch.chdir(ran.place)
+    Path("params/guide/r.yaml").write_text("k: 9\n", encoding="utf-8")
+    status, told = said("report", "params/guide/r.yaml", P)
+    assert (status, "guide/02_two: done\nguide/03_fails: failed: Zero" in told) == (0, True)
+    assert "guide/01_one: not run with this parameter file" in told
+    assert told.endswith("the report is in runs/report.html\n")
+    status, told = said("report", "params/guide/r.yaml")
+    assert (status, "`vrag run params/guide/r.yaml`" in told) == (2, True)
+    assert said("report", P, "--to", "sent/page.html")[0] == 0
+    assert Path("sent/page.html").is_file()
+
+
+def test_what_the_paper_says_stands_first_where_results_can_tell(here):
+    for place in ("notebooks", "params"):
+        (here / place / "guide").rename(here / place / "visual_rag")
+    shutil.copytree("notebooks", "runs/visual_rag/p")  # as if they were executed
+    judged = judged_arms({("own", "zero_shot", 0): [0.0] * 30, ("own", "gt_clue", 1): [1.0] * 30})
+    data = factories.benchmark(name="Guide", blob=next(iter(EDITIONS)))
+    check_statements("03", judged, data, Workspace(figures_dir=here / "figures"))
+    written, _ = write_report([Path("params/visual_rag/p.yaml")])
+    head = written.read_text(encoding="utf-8").split('<nav id="contents"')[0]
+    assert head.count("What the paper says, on these results") == 1  # for both notebooks
+    row = r"<tr><td>(.*?)</td>.*?>([^<]+)</td><td>(.*?)</td>"
+    ((claim, verdict, numbers),) = re.findall(row, head)
+    assert "<td>Guide (Visual-RAG v1, first upload)</td>" in head
+    assert claim.startswith("a clue lifts every model")
+    assert (verdict, numbers[:13]) == ("supported", "own: 100.00 [")
 
 
 DONE = {"01_one", "02_two", "09_last"}
@@ -152,7 +270,7 @@ def unfinished() -> set[str]:
 
 
 @pytest.mark.slow
-def test_the_last_run_of_each_notebook_is_listed(ran: Ran) -> None:
+def test_the_last_run_of_each_notebook_is_listed(ran):
     (ran.place / "runs/other/p/other/01_one.ipynb").unlink()
     listed = vrag(ran.place, "list", *FILES[:2]).stdout.splitlines()
     states = {line.split()[0]: line for line in listed}
@@ -183,7 +301,13 @@ def test_a_notebook_runs_again_when_its_figure_its_data_or_its_copy_is_not_as_it
     copy = Path("runs/guide/p/guide/02_two.ipynb")
     copy.write_bytes(copy.read_bytes()[:200])
     assert unfinished() == {"02_two"}
-    assert "cannot be read" in write_report([Path(P)])[1][1].state
+    Path("runs/guide/p/guide/08_twice.ipynb").unlink()
+    shown = Path("notebooks/guide/10_shown.ipynb")
+    shown.write_text(shown.read_text().replace("A thing.", "Another."), encoding="utf-8")
+    states = [section.state for section in write_report([Path(P)])[1]]
+    assert "cannot be read" in states[1]
+    assert "not run" in states[4]
+    assert "have changed since" in states[6]
     Path("figures/guide/01_one.csv").unlink()
     assert unfinished() == {"01_one", "02_two"}
     monkeypatch.chdir("notebooks")  # a second run from a folder below

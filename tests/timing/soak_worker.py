@@ -23,13 +23,7 @@ import torch
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.files import project_path, write_file
-from vrag_kit.generation import (
-    AnswerStore,
-    ConversationConfig,
-    gt_clue,
-    load_generator,
-    one_in_k,
-)
+from vrag_kit.generation import AnswerStore, ConversationConfig, gt_clue, load_generator, one_in_k
 from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import embed_documents, embedding_cache, load_encoder
