@@ -43,7 +43,8 @@ def distribution(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     """
     questions, paper = question_labels(single, multi), _published_shares()
     singles, turns = (questions[questions["population"] == name] for name in (SINGLE, "turns"))
-    images, talks = questions.query("first"), turns.query("first")
+    images = questions.query("first")
+    talks = turns.query("first")
     lengths = turns.groupby("group").size().astype(str).to_frame("turns")
     parts = (
         ("domain", SINGLE, singles, NAMES["domain"]),

@@ -91,7 +91,8 @@ def _samples(
     """The numbers of a model in `setting`: k, and by query the column value (a score or a
     difference), for gCUE also benefit, that of a clue, of which it is a share.
     """
-    first, whole = statement.baseline or setting, dict[str, pd.Series]()
+    first = statement.baseline or setting
+    whole: dict[str, pd.Series] = {}
     if statement.metric == "gcue":
         if not {("zero_shot", 0), ("non_clue", 1), ("gt_clue", 1)} <= set(scores):
             return
@@ -157,7 +158,8 @@ def check_statements(
     queries, and retrieval is deterministic. Raises `VragError` if the folder cannot be written.
     """
     strata = table if "stratum" in table else table.assign(stratum=ALL)
-    source, rows = data_source(benchmark), []
+    source = data_source(benchmark)
+    rows = []
     about = [each for each in STATEMENTS if each.notebook == notebook]
     for statement, (stratum, part) in product(about, strata.groupby("stratum", sort=False)):
         scores = statement_scores(part, int(statement.table))
