@@ -58,10 +58,10 @@ def truthfulness_gains(
     for baseline in baselines:
         gains = paired_differences(values, arm=arm, by=keys, baseline=baseline)
         tables.append(gains[gains[arm].map(order.index) > order.index(baseline)])
-    gains = pd.concat(tables)
+    gains = pd.concat(tables, ignore_index=True)
     gains = gains.iloc[gains["metric"].map(COMPARED.index).argsort(kind="stable")]
-    others = gains.columns.drop(["metric", "baseline"])
-    return to_percent(gains[["metric", "baseline", *others]].reset_index(drop=True))
+    first = ["metric", "baseline"]
+    return to_percent(gains[[*first, *gains.columns.drop(first)]].reset_index(drop=True))
 
 
 NOT_ANNOTATED = "not annotated"

@@ -100,14 +100,12 @@ def _samples(
         whole = {"benefit": scores["gt_clue", 1]}
     ks, others = (sorted(scores.get(arm, pd.DataFrame())) for arm in (setting, first))
     for k in _chosen(statement.k, ks):
-        values = scores[setting, k]
-        if not statement.is_difference:
-            yield k, pd.DataFrame({"value": values, **whole}).dropna()
-            continue
-        for other in _chosen(statement.baseline_k or "same", others, k):
-            if (first, other) != (setting, k):
-                difference = values - scores[first, other]
-                yield k, pd.DataFrame({"value": difference, **whole}).dropna()
+        starts: list[float | pd.Series] = [0.0]
+        if statement.is_difference:
+            among = _chosen(statement.baseline_k or "same", others, k)
+            starts = [scores[first, other] for other in among if (first, other) != (setting, k)]
+        for start in starts:
+            yield k, pd.DataFrame({"value": scores[setting, k] - start, **whole}).dropna()
 
 
 def _chosen(which: str | Sequence[int], ks: list[int], k: int = 0) -> list[int]:
