@@ -106,9 +106,9 @@ def _judged_metric(row: JudgedBenchmark, metric: str) -> Row | str:
     arm = row.arm
     if scale_of(arm) == TRUTH:
         return _of_conversations(row, "missing" if metric == "abstention" else metric)
-    score, abstained = arm["score"], arm["abstained"]
-    values = {"accuracy": score, "abstention": abstained}
-    values["truthfulness"] = score - (1 - score) * (1 - abstained)
+    score = arm["score"]
+    values = {"accuracy": score, "abstention": arm["abstained"]}
+    values["truthfulness"] = score - (1 - score) * (1 - arm["abstained"])
     scale = TRUTH if metric == "truthfulness" else SHARES
     return _mean(row, arm.assign(value=values[metric]), scale)
 
@@ -203,7 +203,8 @@ def stratum_rows(
     Without it they are "in training data", the questions whose groups are in the model's
     part of `trained` (see `trained_groups`), and "not in training data".
     """
-    judged, model = answered.judged, answered.arm["model"].iloc[0]
+    judged = answered.judged
+    model = answered.arm["model"].iloc[0]
     if model in trained and "stratum" not in judged:
         known = judged["group"].isin(list(trained[model]))
         names = {True: "in training data", False: "not in training data"}
@@ -227,11 +228,8 @@ def cross_benchmark_scores(answered: Sequence[JudgedBenchmark]) -> pd.DataFrame:
     rows: list[dict[Hashable, Any]] = []
     for each in answered:
         arm = each.arm
-        same: dict[Hashable, Any] = {
-            "benchmark": each.name,
-            "model": arm["model"].iloc[0],
-            "setting": each.setting,
-        }
+        same: dict[Hashable, Any] = {"benchmark": each.name, "setting": each.setting}
+        same["model"] = arm["model"].iloc[0]
         same["retriever"] = each.retriever
         same["judge"] = " | ".join(arm["judge"].unique()) if "judge" in arm else ""
         for name, metric in ACROSS.items():

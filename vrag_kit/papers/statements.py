@@ -224,7 +224,7 @@ def load_statement_checks(folder: Path | str) -> pd.DataFrame:
     files = sorted(project_path(folder).glob("*/[0-9][0-9]_claims.csv"))
     tables = [pd.read_csv(file).assign(paper=file.parent.name) for file in files]
     empty = pd.DataFrame(columns=["paper", *STATEMENT_COLUMNS])
-    checks = pd.concat([empty, *tables], ignore_index=True) if tables else empty
+    checks = pd.concat([empty, *tables], ignore_index=True)
     return checks.merge(_all_statements()[[*_KEY, "low", "high"]], "left", _KEY)
 
 
@@ -246,8 +246,8 @@ def statements_figure(checks: pd.DataFrame, title: str) -> Figure:
     rows["short"] = rows["short"].str.replace("_", " ")
     points = [*_ESTIMATE, "low", "high"]
     rows[points] = rows[points].astype(float).mul(np.where(rows["unit"].isna(), 100, 1), axis=0)
-    untested, other = rows["verdict"].str.startswith("not"), "no verdict (other data, or at chance)"
-    verdicts = rows["verdict"].mask(untested, other)
+    untested = rows["verdict"].str.startswith("not tested")
+    verdicts = rows["verdict"].mask(untested, "no verdict (other data, or at chance)")
     group = (", " + rows["stratum"]).mask(rows["stratum"] == ALL, "")
     counts = (", n: " + rows["counts"]).mask(rows["counts"] == "questions", "")
     heads = rows["paper"].map(PAPERS) + ": " + rows["short"] + group + counts

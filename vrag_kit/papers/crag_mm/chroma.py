@@ -94,7 +94,8 @@ def convert_index(rows: Iterable[ChromaRow], folder: Path, modality: str, entry:
     shutil.rmtree(part, ignore_errors=True)
     encoder = open_encoder(with_query_modality(modality, entry))
     cache = documents_folder(encoder, part / EMBEDDINGS)
-    read, lines = (_entry if modality == "image" else _chunk), dict[str, Json]()
+    read = _entry if modality == "image" else _chunk
+    lines: dict[str, Json] = {}
     converted: set[str] = set()
     for batch in batched(rows, SHARD):
         pieces = [read(row, lines) for row in batch]

@@ -72,11 +72,13 @@ def conversation_means(
     conversation, before its turns are split into slices, in whose order the rows are. Raises
     `KeyError` for a query without a slice, and `VragError` as `apply_early_stop` does.
     """
-    keys, metrics = [*by, "metric"], list(METRICS)
+    metrics: Sequence[str] = METRICS
     if not any(query.conversation_id for query in benchmark.queries.values()):
-        metrics = [*BEFORE, *AFTER, "truthfulness"]
+        metrics = (*BEFORE, *AFTER, "truthfulness")
+    keys = [*by, "metric"]
     if slices is not None:
-        keys, metrics = [*by, "slice", "metric"], ["truthfulness"]
+        metrics = ("truthfulness",)
+        keys = [*by, "slice", "metric"]
     values = conversation_values(
         judged, benchmark, metrics=metrics, by=by, slices=slices, stop=stop
     )
@@ -135,8 +137,9 @@ def conversation_values(
         else:
             part["n_failed"] &= part["turn"].eq(0)  # a conversation fails once
         parts.append(part)
-    unit = ["metric", *keys, "conversation", "query_id", "group", "score_min", "score_max"]
-    unit, means = list(dict.fromkeys(unit)), dict.fromkeys(versions, "mean")
+    every = ["metric", *keys, "conversation", "query_id", "group", "score_min", "score_max"]
+    unit = list(dict.fromkeys(every))  # `by` may name one of them
+    means = dict.fromkeys(versions, "mean")
     whole = pd.concat(parts).groupby([*unit, "passes"], sort=False, dropna=False)
     units = whole.agg(means | {"n_turns": "sum", "n_failed": "any"}).reset_index()
     runs = units.groupby(unit, sort=False, dropna=False)

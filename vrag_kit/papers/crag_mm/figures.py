@@ -94,7 +94,8 @@ def outcome_figure(
     """Draws `outcome_bars` of correct, missing and hallucinated answers, in percent: a bar for each
     value of the column `row`, with the metric `beside` at its end. `unit` is what n counts.
     """
-    models, shown = shares["model"].unique(), {name: name for name in _COLORS}
+    models = shares["model"].unique()
+    shown = {name: name for name in _COLORS}
     look: dict[str, Any] = {"rows": ["model", row] if len(models) > 1 else row, "panels": panels}
     look |= {"outcomes": shown, "colors": _COLORS, "beside": beside, "unit": unit, "title": title}
     look |= {"names": {"truthfulness": "truthfulness =\naccuracy − hallucination", **names}}

@@ -104,10 +104,7 @@ def _fields(query: Query, answer: str) -> dict[str, str]:
 
 
 def load_truthfulness_judge(
-    entry: Entry,
-    at: Workspace | None = None,
-    *,
-    abstention: str = "code",
+    entry: Entry, at: Workspace | None = None, *, abstention: str = "code"
 ) -> Judge:
     """Loads the judge that a parameter names: "truth_rule", any model that `load_generator` takes,
     with the paper's prompt and 1,024 tokens (A.5.2), or a custom class with scale (-1, 1).
@@ -151,10 +148,7 @@ def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([table, average], ignore_index=True)
 
 
-_FILES = {
-    "development": "answers_labelled.json",
-    "held_out": "answers_labelled_later.json",
-}
+_FILES = {"development": "answers_labelled.json", "held_out": "answers_labelled_later.json"}
 OUTCOMES = {1.0: "correct", 0.0: "missing", -1.0: "incorrect"}
 """Maps a score to its label."""
 

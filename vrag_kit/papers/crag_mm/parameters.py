@@ -156,9 +156,8 @@ class Setup:
             stop=early_stopping(judge, benchmark) if judge and given["early_stopping"] else None,
             cut=cut,
         )
-        contexts, decoding = searches.contexts(benchmark, settings), self.decoding
-        asked = models, benchmark, contexts, self.at
-        return ask_conversations(*asked, conversation=config, decoding=decoding)
+        asked = models, benchmark, searches.contexts(benchmark, settings), self.at
+        return ask_conversations(*asked, conversation=config, decoding=self.decoding)
 
     def ask_with_control(
         self,

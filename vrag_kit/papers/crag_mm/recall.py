@@ -45,7 +45,8 @@ def image_recall(
     Queries without an annotated entity are excluded; the table may be empty.
     """
     queries = [query for query in benchmark.queries.values() if query.entity]
-    cutoffs, tables = [*(each for each in IMAGE_CUTOFFS if each < k), k], []
+    cutoffs = [*(each for each in IMAGE_CUTOFFS if each < k), k]
+    tables = []
     for setting, service in services.items():
         run = service.search(queries, k)
         found = entity_hit_rate(run, queries, service.corpus, entity_names, cutoffs=cutoffs)

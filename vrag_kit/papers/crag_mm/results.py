@@ -58,10 +58,10 @@ def truthfulness_gains(
     for baseline in baselines:
         gains = paired_differences(values, arm=arm, by=keys, baseline=baseline)
         tables.append(gains[gains[arm].map(order.index) > order.index(baseline)])
-    gains = pd.concat(tables)
+    gains = pd.concat(tables, ignore_index=True)
     gains = gains.iloc[gains["metric"].map(COMPARED.index).argsort(kind="stable")]
-    others = gains.columns.drop(["metric", "baseline"])
-    return to_percent(gains[["metric", "baseline", *others]].reset_index(drop=True))
+    first = ["metric", "baseline"]
+    return to_percent(gains[[*first, *gains.columns.drop(first)]].reset_index(drop=True))
 
 
 NOT_ANNOTATED = "not annotated"
@@ -104,7 +104,8 @@ def slice_labels(benchmark: Benchmark, searches: SearchPipeline) -> dict[str, di
     threshold it is "retrieved", and the prompt contains it. Otherwise it is "below threshold", not
     among the entries ("in index, not retrieved"), or "not in index".
     """
-    history, entity = needs_history(benchmark), _entity_status(benchmark, searches)
+    history = needs_history(benchmark)
+    entity = _entity_status(benchmark, searches)
     marks = {}
     for name, query in benchmark.queries.items():
         quality = query.metadata.get("image_quality")
@@ -126,7 +127,8 @@ def _sorted_by_label(labels: Labels, order: Sequence[str]) -> dict[QueryId, str]
 
 def _entity_status(benchmark: Benchmark, searches: SearchPipeline) -> dict[QueryId, str]:
     """The retrieval status of each entity that the data name; none without an image search."""
-    images, queries = searches.images, list(benchmark.queries.values())
+    images = searches.images
+    queries = list(benchmark.queries.values())
     if images is None or not any(query.entity for query in queries):
         return {}
     run = images.search(queries, searches.image_k)
@@ -134,9 +136,9 @@ def _entity_status(benchmark: Benchmark, searches: SearchPipeline) -> dict[Query
     words = {True: "in index, not retrieved", False: "not in index"}
     labels = {name: words[held] for name, held in coverage.items()}
     kept = run[run["score"] > searches.similarity_threshold]
-    found_in, cutoffs = (queries, images.corpus, entity_names), [searches.image_k]
+    known = queries, images.corpus, entity_names
     for label, hits in (("below threshold", run), (RETRIEVED, kept)):
-        found = entity_hit_rate(hits, *found_in, cutoffs=cutoffs)
+        found = entity_hit_rate(hits, *known, cutoffs=[searches.image_k])
         labels |= dict.fromkeys(found.loc[found["value"] == 1, "query_id"], label)
     return labels
 
@@ -161,10 +163,7 @@ def slice_means(
 
 
 def slice_contrast(
-    judged: pd.DataFrame,
-    benchmark: Benchmark,
-    labels: Labels,
-    pair: tuple[str, str],
+    judged: pd.DataFrame, benchmark: Benchmark, labels: Labels, pair: tuple[str, str]
 ) -> pd.DataFrame:
     """Computes truthfulness in one slice minus that in another, in points. Columns: model, arm (the
     setting of the answers), k, metric, setting and baseline (the two slices of `pair`), value,
@@ -175,7 +174,8 @@ def slice_contrast(
     that is over models. n and n_baseline count conversations. No row if a slice is empty.
     """
     values = conversation_values(judged, benchmark, slices=labels)
-    known, rows = values[values["slice"].isin(pair)].dropna(subset="value"), []
+    known = values[values["slice"].isin(pair)].dropna(subset="value")
+    rows = []
     for key, part in known.groupby(ARM, sort=False, dropna=False):
         first = part["slice"].eq(pair[0]).to_numpy(bool)
         if first.all() or not first.any():

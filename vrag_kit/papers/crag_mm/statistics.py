@@ -41,30 +41,28 @@ def distribution(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     and kind are those of a conversation's first turn, as it has one image. Labels that do not occur
     have n 0.
     """
-    questions, paper = question_labels(single, multi), _published_shares()
+    questions = question_labels(single, multi)
     singles, turns = (questions[questions["population"] == name] for name in (SINGLE, "turns"))
-    images, talks = questions.query("first"), turns.query("first")
+    images = {IMAGES: questions.query("first")}
     lengths = turns.groupby("group").size().astype(str).to_frame("turns")
-    parts = (
-        ("domain", SINGLE, singles, NAMES["domain"]),
-        ("domain", MULTI, talks, NAMES["domain"]),
-        ("query_category", SINGLE, singles, NAMES["query_category"]),
-        ("query_category", "turns", turns, NAMES["query_category"]),
-        ("dynamism", SINGLE, singles, NAMES["dynamism"]),
-        ("dynamism", "turns", turns, NAMES["dynamism"]),
-        ("image_quality", IMAGES, images, NAMES["image_quality"]),
-        ("image_type", IMAGES, images, KINDS),
-        ("turns", MULTI, lengths, tuple("23456")),
-    )
+    facets = {
+        "domain": {SINGLE: singles, MULTI: turns.query("first")},
+        "query_category": {SINGLE: singles, "turns": turns},
+        "dynamism": {SINGLE: singles, "turns": turns},
+        "image_quality": images,
+        "image_type": images,
+        "turns": {MULTI: lengths},
+    }
+    labels = {**NAMES, "image_type": KINDS, "turns": tuple("23456")}
     tables = []
-    for facet, population, rows, labels in parts:
-        table = rows[facet].value_counts().reindex(labels, fill_value=0).reset_index(name="n")
-        table = table.set_axis(["label", "n"], axis=1).assign(facet=facet, population=population)
-        share = 100 * table["n"] / (len(rows) or np.nan)
-        reported = [paper.get((facet, population, label), np.nan) for label in labels]
-        tables.append(table.assign(share=share, published=reported))
-    columns = ["facet", "label", "population", "n", "share", "published"]
-    return pd.concat(tables, ignore_index=True)[columns]
+    for facet, populations in facets.items():
+        for population, rows in populations.items():
+            n = rows[facet].value_counts().reindex(labels[facet], fill_value=0)
+            table = n.rename_axis("label").reset_index(name="n")
+            share = 100 * table["n"] / (len(rows) or np.nan)
+            tables.append(table.assign(facet=facet, population=population, share=share))
+    table = pd.concat(tables, ignore_index=True).merge(_published_shares(), "left")
+    return table[["facet", "label", "population", "n", "share", "published"]]
 
 
 def annotation_coverage(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
@@ -94,8 +92,8 @@ def question_labels(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).astype({"first": bool})
 
 
-def _published_shares() -> dict[tuple[str, str, str], float]:
-    """(facet, population, label) → percent of the whole benchmark."""
+def _published_shares() -> pd.DataFrame:
+    """The paper's shares, in percent of the whole benchmark, by facet, population and label."""
     tables = {
         ("domain", SINGLE): published("crag_mm", 3, split="single_turn", question_type="total"),
         ("domain", MULTI): published("crag_mm", 3, split="multi_turn", question_type="total"),
@@ -103,13 +101,14 @@ def _published_shares() -> dict[tuple[str, str, str], float]:
         ("image_quality", IMAGES): published("crag_mm", 2, image_type="total"),
         ("image_type", IMAGES): published("crag_mm", 2, image_quality="total"),
     }
-    shares = {}
+    parts: list[pd.DataFrame] = []
     for (facet, population), table in tables.items():
         counts = table.set_index(table.columns[0])["value"]
-        for name, count in counts.drop("total").items():
-            label = _label(facet, str(name))
-            shares[facet, population, label] = 100 * count / counts["total"]
-    return shares
+        shares = (100 * counts / counts["total"]).drop("total")
+        shares.index = [_label(facet, name) for name in shares.index]
+        part = shares.rename_axis("label").reset_index(name="published")
+        parts.append(part.assign(facet=facet, population=population))
+    return pd.concat(parts)
 
 
 def _label(facet: str, name: str) -> str:

@@ -91,7 +91,8 @@ def _samples(
     """The numbers of a model in `setting`: k, and by query the column value (a score or a
     difference), for gCUE also benefit, that of a clue, of which it is a share.
     """
-    first, whole = statement.baseline or setting, dict[str, pd.Series]()
+    first = statement.baseline or setting
+    whole: dict[str, pd.Series] = {}
     if statement.metric == "gcue":
         if not {("zero_shot", 0), ("non_clue", 1), ("gt_clue", 1)} <= set(scores):
             return
@@ -99,14 +100,12 @@ def _samples(
         whole = {"benefit": scores["gt_clue", 1]}
     ks, others = (sorted(scores.get(arm, pd.DataFrame())) for arm in (setting, first))
     for k in _chosen(statement.k, ks):
-        values = scores[setting, k]
-        if not statement.is_difference:
-            yield k, pd.DataFrame({"value": values, **whole}).dropna()
-            continue
-        for other in _chosen(statement.baseline_k or "same", others, k):
-            if (first, other) != (setting, k):
-                difference = values - scores[first, other]
-                yield k, pd.DataFrame({"value": difference, **whole}).dropna()
+        starts: list[float | pd.Series] = [0.0]
+        if statement.is_difference:
+            among = _chosen(statement.baseline_k or "same", others, k)
+            starts = [scores[first, other] for other in among if (first, other) != (setting, k)]
+        for start in starts:
+            yield k, pd.DataFrame({"value": scores[setting, k] - start, **whole}).dropna()
 
 
 def _chosen(which: str | Sequence[int], ks: list[int], k: int = 0) -> list[int]:
@@ -157,7 +156,8 @@ def check_statements(
     queries, and retrieval is deterministic. Raises `VragError` if the folder cannot be written.
     """
     strata = table if "stratum" in table else table.assign(stratum=ALL)
-    source, rows = data_source(benchmark), []
+    source = data_source(benchmark)
+    rows = []
     about = [each for each in STATEMENTS if each.notebook == notebook]
     for statement, (stratum, part) in product(about, strata.groupby("stratum", sort=False)):
         scores = statement_scores(part, int(statement.table))
