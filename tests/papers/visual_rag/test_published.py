@@ -1,4 +1,4 @@
-"""Intervals of Visual-RAG's published means, its data, and the labels of its Figure 2."""
+"""Intervals of Visual-RAG's published means, and sentences of captions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from scipy.stats import binomtest
 
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import reported
+from vrag_kit.papers.visual_rag.figures import define
 
 
 def test_a_published_mean_has_the_interval_of_a_share_of_its_queries() -> None:
@@ -31,3 +32,9 @@ def test_only_what_the_paper_ran_five_times_has_an_interval_over_runs() -> None:
     assert (cell["ci_low_runs"], cell["ci_high_runs"]) == pytest.approx(exact)
     assert set(three.dropna(subset="ci_low_runs")["setting"]) == {"gt_clue", "one_in_k"}
     assert reported(8)["ci_low_runs"].isna().all()  # of other numbers, not of these runs
+
+
+def test_terms_are_defined() -> None:
+    assert define("clue", strata=["other"]) == "Clue: an image that shows the answer."
+    assert define(strata=["in training data"]).startswith("In training data: questions")
+    assert define(strata=["other"]) == ""

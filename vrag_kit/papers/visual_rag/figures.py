@@ -48,10 +48,9 @@ TERMS = {
     "altered": "altered clue: the same image with the part in question redrawn in another color or"
     " pattern (the new value)",
     "original": "original value: the answer of the unaltered image",
+    "in training data": "in training data: questions on facts that the model was trained on",
 }
-"""How a caption defines a term."""
-STRATA = {"in training data": "in training data: questions on facts that the model was trained on"}
-"""How a caption defines a stratum."""
+"""How a caption defines a term, or a stratum."""
 CORRECTED = (
     " Intervals are not corrected; the title says if a difference does not last Holm's correction."
 )
@@ -107,12 +106,11 @@ def empty_note(judged: pd.DataFrame) -> str:
 
 
 def define(*terms: str, strata: Iterable[str] = ()) -> str:
-    """A sentence of a caption that defines `TERMS`, and `STRATA` where their names hold one; ""
+    """A sentence of a caption that defines terms, and those of the strata that are in `TERMS`; ""
     where nothing needs it.
     """
-    found = [TERMS[term] for term in terms]
-    found += [words for name, words in STRATA.items() if name in set(strata)]
-    words = "; ".join(found)
+    needed = [*terms, *(name for name in dict.fromkeys(strata) if name in TERMS)]
+    words = "; ".join(TERMS[name] for name in needed)
     return words[:1].upper() + words[1:] + "." * bool(words)
 
 

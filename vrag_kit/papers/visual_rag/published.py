@@ -126,8 +126,8 @@ def organism_category(folder: str) -> str:
     "01234_Animalia_Chordata_Aves_…" → "birds".
     """
     ranks = folder.split("_")[1:]
-    known = [_CATEGORIES[rank] for rank in (*ranks[2:3], *ranks[:1]) if rank in _CATEGORIES]
-    return known[0] if known else "other"
+    nearest = (*ranks[2:3], *ranks[:1])
+    return next((_CATEGORIES[rank] for rank in nearest if rank in _CATEGORIES), "other")
 
 
 def question_kind(question: str) -> str:
