@@ -37,20 +37,6 @@ def benchmark(mrag_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Be
     return load_mrag_bench(mrag_folder, mrag_folder, cache_dir=tmp_path_factory.mktemp("store"))
 
 
-def test_the_hubs_own_library_reads_the_shards_and_knows_their_pictures(
-    mrag_folder: Path, tmp_path: Path
-) -> None:
-    import datasets
-
-    shards = sorted(str(path) for path in (mrag_folder / "data").iterdir())
-    rows = datasets.load_dataset("parquet", data_files=shards, split="train", cache_dir=tmp_path)
-    assert {"id", "aspect", "scenario", "question", "A", "D", "answer"} < set(rows.column_names)
-    assert rows[0]["image"].size == rows[0]["retrieved_images"][4].size == (96, 96)
-    assert Path(shards[2]).name == "test-000010-of-000011.parquet"  # as in the real data
-    ids = [int(each) for each in rows["id"]]
-    assert ids != sorted(ids) == list(range(63))
-
-
 def test_each_question_has_a_passage_that_tells_its_answer_among_many_of_its_kind(
     mrag_folder: Path, benchmark: Benchmark
 ) -> None:

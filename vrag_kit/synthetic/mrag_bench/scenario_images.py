@@ -243,13 +243,12 @@ def damaged(species: Species, part: str, name: str, size: int) -> Image.Image:
 
 def _crumpled(points: Points, rng: Generator) -> Points:
     """The outline in a sheet that was crumpled: the same stream, the same creases."""
-    moved = points
     for _ in range(3):
         wave = rng.normal(0, 9, size=2)
         way = rng.normal(0, 0.022, size=2)
         phase = rng.uniform(0, 2 * np.pi)
-        moved = moved + np.sin(moved @ wave + phase)[:, None] * way
-    return moved
+        points = points + np.sin(points @ wave + phase)[:, None] * way
+    return points
 
 
 def _tear(shapes: list[Shape], part: str, rng: Generator, size: int) -> Image.Image:
@@ -343,25 +342,22 @@ def draw_tray(
     side = 3 * size
     image = Image.new("RGB", (side, side), rgb(rng.uniform(60, 120, size=3)))
     wood = rgb(stream(key, "wood").uniform((120, 84, 52), (196, 150, 104)))
+    places = [divmod(place, 4) for place in range(N_CHIPS)]
+    centres = np.array([(-0.33 + 0.22 * column, -0.33 + 0.66 * row) for row, column in places])
     shapes = [*_board(species, wood)]
     for place, color in enumerate(chips):
-        shapes += _chip(_centre(place), None if place == missing else COLORS[color], wood)
+        shapes += _chip(centres[place], None if place == missing else COLORS[color], wood)
     paint(image, transformed(shapes, scale * turn, offset))
     pen = ImageDraw.Draw(image)
     font = ImageFont.load_default(size=side * 0.085 * scale)
     for place, color in enumerate(chips):
         if place != missing:
-            x, y = (_centre(place) @ (scale * turn).T + offset + 0.5) * side
+            x, y = (centres[place] @ (scale * turn).T + offset + 0.5) * side
             ink = (248, 248, 240) if sum(COLORS[color]) < 330 else (20, 20, 20)
             pen.text((x, y), COLOR_CODES[color], ink, font, anchor="mm")
     pixels = np.asarray(image.reduce(3), dtype=np.float32) * rng.uniform(0.85, 1.15)
     pixels += rng.standard_normal((size, size, 1)) * rng.uniform(1, 4)
     return to_image(pixels).filter(ImageFilter.GaussianBlur(0.3))
-
-
-def _centre(place: int) -> np.ndarray:
-    row, column = divmod(place, 4)
-    return np.array([-0.33 + 0.22 * column, -0.33 + 0.66 * row])
 
 
 def _square(centre: np.ndarray, half: float, color: Color) -> Shape:
