@@ -4,6 +4,7 @@ weights.
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
@@ -219,6 +220,15 @@ def copy_retriever(retrievers_made: Path, tmp_path: Path) -> Callable[[str], Pat
     return lambda family: Path(
         shutil.copytree(retrievers_made / family, tmp_path / "copies" / family)
     )
+
+
+@pytest.fixture(scope="session")
+def checkpoint_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A generator family's tiny checkpoint, to read: it is built once."""
+    from tiny_models import build
+
+    folder = tmp_path_factory.mktemp("models")
+    return functools.cache(lambda family: build(family, folder / family))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 import transformers as hf
 from tiny_retrievers import SIZES, TEXTS, byte_pairs
@@ -60,16 +59,6 @@ def build(family: str, folder: Path, *, seed: int = 0) -> Path:
     if family == "phi4_multimodal":
         _adapter(model, folder / "vision-lora")
     return folder
-
-
-_BUILT: dict[str, Path] = {}
-
-
-def built(family: str, folders: pytest.TempPathFactory) -> Path:
-    """The checkpoint of a family, to read: it is built once for all test modules."""
-    if family not in _BUILT:
-        _BUILT[family] = build(family, folders.mktemp("models") / family)
-    return _BUILT[family]
 
 
 @contextmanager

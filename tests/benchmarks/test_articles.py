@@ -54,7 +54,7 @@ SECTIONS = st.lists(st.tuples(HEADINGS, TEXTS), min_size=1, max_size=6)
 
 
 @given(SECTIONS, st.integers(5, 80))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_sentence_is_in_one_chunk(sections: list[tuple[str, list[str]]], tokens: int) -> None:
     article = Article("M", tuple((heading, " ".join(text)) for heading, text in sections))
     kept = [text for heading, text in sections if heading != "References"]

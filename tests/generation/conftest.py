@@ -38,14 +38,6 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def checkpoint_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A family's tiny checkpoint, to read."""
-    from tiny_models import built
-
-    return lambda family: built(family, tmp_path_factory)
-
-
-@pytest.fixture(scope="session")
 def load(checkpoint_of: Callable[[str], Path]) -> Callable[..., LocalGenerator]:
     """Loads a family's tiny model, greedy: once, except where options are given."""
 

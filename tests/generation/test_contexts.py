@@ -72,7 +72,6 @@ def by_draw(contexts: list[Context], query_id: str = "q1") -> Drawn:
 
 
 @given(st.integers(1, 8))
-@settings(deadline=None)
 def test_draws_use_every_clue_before_any_comes_again(clues: int) -> None:
     drawn = [docs[0] for docs in by_draw(gt_clue(benchmark(clues, 3), draws=2 * clues)).values()]
     assert sorted(drawn[:clues]) == sorted(f"c{i}" for i in range(clues))
@@ -110,7 +109,7 @@ def test_what_is_left_out_is_searched_neither_in_a_pool_nor_in_the_corpus() -> N
 
 
 @given(st.integers(3, 30), st.integers(2, 6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_easy_negatives_are_of_as_many_groups_as_possible(groups: int, images: int) -> None:
     b = several(groups, max(images, 20))
     most = min(20, (groups - 1) * images + 1)
@@ -159,7 +158,7 @@ def test_adding_a_query_or_a_document_or_a_k_moves_nothing_else() -> None:
 
 
 @given(st.integers(1, 8), st.integers(19, 40), st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_one_in_k_has_its_clue_first_and_is_nested(clues: int, others: int, seed: int) -> None:
     b = benchmark(clues, others)
     contexts, single = by_draw(one_in_k(b, seed=seed)), by_draw(gt_clue(b, seed=seed))
@@ -177,7 +176,7 @@ def test_one_in_k_has_its_clue_first_and_is_nested(clues: int, others: int, seed
 
 
 @given(st.integers(5, 9), st.integers(20, 30), st.integers(0, 9))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_m_clues_are_nested_alone_and_among_others(clues: int, others: int, seed: int) -> None:
     b = benchmark(clues, others)
     alone = by_draw(m_gt(b, seed=seed))

@@ -157,7 +157,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @given(st.lists(st.text("ab.", min_size=1, max_size=4), max_size=9), st.integers(1, 6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_answers_are_cut_to_first_tokens(tokenizer: str, words: list[str], tokens: int) -> None:
     kept, enough = TokenLimit(tokens, tokenizer)("  ".join(words))
     assert kept == "  ".join(words[: tokens - 1])

@@ -38,7 +38,7 @@ def text_of(prompt: Prompt) -> str:
 
 
 @given(st.lists(st.text("ab{}\n ", min_size=1), max_size=8), st.integers(0, 150), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_budget_is_kept_and_the_order_too(texts: list[str], budget: int, stop: bool) -> None:
     template = Template(
         "t",

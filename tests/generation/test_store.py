@@ -348,7 +348,7 @@ held = st.dictionaries(
 )
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(held, min_size=2, max_size=3))
 def test_the_order_of_merging_does_not_matter(
     tmp_path_factory: pytest.TempPathFactory, several: Sequence[Held]

@@ -99,7 +99,7 @@ at once.
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_searching_in_blocks_agrees_with_every_pair_ties_included(data: st.DataObject) -> None:
     """Whole numbers as components: every product is exact, and many are equal."""

@@ -92,7 +92,7 @@ ranking = st.permutations(DOC_IDS).map(lambda order: order[:4])
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(ranking, min_size=1, max_size=4))
 def test_fusion_agrees_with_exact_fractions_in_any_order(orders: list[list[str]]) -> None:
     exact: dict[str, Fraction] = {}

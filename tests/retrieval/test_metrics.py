@@ -69,7 +69,7 @@ def judged_runs(draw: st.DrawFn) -> tuple[Labels, Scores]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(judged_runs())
 def test_recall_hit_and_ndcg_are_those_of_trec_eval(case: tuple[Labels, Scores]) -> None:
     labels, scores = case
@@ -84,7 +84,7 @@ def test_recall_hit_and_ndcg_are_those_of_trec_eval(case: tuple[Labels, Scores])
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 1), min_size=30, max_size=60))
 def test_visual_rag_ndcg_is_scikit_learns_on_the_first_30(relevance: list[int]) -> None:
     labels = {"q": {f"d{i:02d}": label for i, label in enumerate(relevance)}}

@@ -96,7 +96,7 @@ def scored(draw: st.DrawFn) -> Scores:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(scored(), st.sampled_from([" ", "\t", "  \t "]), st.sampled_from(["\n", "\n\n", "\r\n"]))
 def test_a_run_is_ordered_as_trec_eval_orders_it_and_written_as_it_reads_it(
     tmp_path_factory: pytest.TempPathFactory, scores: Scores, between: str, end: str

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_models
 import tiny_retrievers as tiny
 import torch
 from retrieval_data import refused
@@ -84,12 +83,13 @@ def test_a_part_outside_of_the_folder_is_not_opened(copy_retriever: Callable[[st
 
 
 @pytest.fixture(scope="module")
-def qwen3_vl_embedding(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def qwen3_vl_embedding(
+    checkpoint_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """As Qwen/Qwen3-VL-Embedding-2B: a Qwen3-VL whose last token's state is the vector, with an
     instruction in the system message.
     """
-    base = tiny_models.built("qwen3_vl", tmp_path_factory)
-    transformer = Transformer(str(base), transformer_task="feature-extraction")
+    transformer = Transformer(str(checkpoint_of("qwen3_vl")), transformer_task="feature-extraction")
     pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="lasttoken")
     prompts = dict.fromkeys(("query", "document"), "Represent the user's input.")
     folder = tmp_path_factory.mktemp("qwen3") / "Qwen3-VL-Embedding-2B"
