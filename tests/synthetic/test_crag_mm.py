@@ -24,7 +24,8 @@ SMALL = "field-guide-crag-mm-small"
 SPLITS = plan_edition(EDITIONS["full"])
 SESSIONS = list(chain.from_iterable([*split.single, *split.multi] for split in SPLITS))
 TURNS = list(chain.from_iterable(session.turns for session in SESSIONS))
-ENTITIES = [entry.entity for split in SPLITS for entry in split.entries]
+ENTRIES = list(chain.from_iterable(split.entries for split in SPLITS))
+ENTITIES = [entry.entity for entry in ENTRIES]
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,7 @@ def test_every_type_occurs_and_the_short_answer_stands_in_the_sentence() -> None
 
 
 def test_pages_tell_once_what_is_true_and_snippets_are_their_beginnings() -> None:
-    for entry in chain.from_iterable(split.entries for split in SPLITS):
+    for entry in ENTRIES:
         facts = entry.entity.facts
         facts = {**facts, "name": entry.entity.name, "look": with_article(facts["look"])}
         true = {form.format(**facts) for form in SENTENCES.values()}

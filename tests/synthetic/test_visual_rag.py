@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -156,7 +157,7 @@ def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other(patt
 
 def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_corpus_does() -> None:
     pages, items = planned()
-    corpus = {each for item in items for each in (*item.positives, *item.negatives)}
+    corpus = {*chain.from_iterable((*item.positives, *item.negatives) for item in items)}
     for item in items:
         own = [each for each in corpus if pages[each[0]] is item.page]
         shown = [each for each in own if item.question.part in item.page.photos[each[1]].shown]
@@ -164,8 +165,7 @@ def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_cor
 
 
 def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern() -> None:
-    values = [*COLORS, *PATTERNS]
-    forbidden = "|".join(word for value in values for word in accepted_spellings(value))
+    forbidden = "|".join(chain.from_iterable(map(accepted_spellings, [*COLORS, *PATTERNS])))
     told = 0
     for page in planned()[0]:
         for number, photo in enumerate(page.photos):
