@@ -11,28 +11,14 @@ from datasets import ClassLabel, Dataset, Features, List, Value
 from datasets import Image as Picture
 from PIL import Image
 
+from vrag_kit.benchmarks.datasets.crag_mm import NAMES
+
 Row = dict[str, Any]
 
-_MULTI = {
-    "domain": "animal|other|shopping|book|general object recognition|local|vehicle|"
-    "plants and gardening|style and fashion|food|text understanding|sports and games|"
-    "math and science",
-    "query_category": "reasoning|simple-knowledge|comparison|simple-recognition|multi-hop|"
-    "aggregation",
-    "dynamism": "fast-changing|static|slow-changing|real-time",
-    "image_quality": "rotated|truncated|occluded|low light|blurred|normal",
-}
-_SINGLE = {
-    **_MULTI,
-    "query_category": "reasoning|comparison|aggregation|simple-recognition|simple-knowledge|"
-    "multi-hop",
-    "dynamism": "static|fast-changing|real-time|slow-changing",
-    "image_quality": "normal|low light|blurred|occluded|rotated|truncated",
-}
-MULTI = {column: names.split("|") for column, names in _MULTI.items()}
+MULTI = {column: list(names) for column, names in NAMES.items()}
 """The numbering of the multi-turn data card."""
-SINGLE = {column: names.split("|") for column, names in _SINGLE.items()}
-"""That of the single-turn data."""
+SINGLE = {column: names[::-1] for column, names in MULTI.items()}
+"""Another one, as the single-turn data have."""
 
 
 def picture(color: str, size: tuple[int, int] = (6, 8), orientation: int = 1) -> bytes:

@@ -324,14 +324,8 @@ def test_phi_4_answers_with_its_vision_adapter(load: Load, paint: Paint) -> None
     model.loaded.model.enable_adapters()
 
 
-def longest_first(folder: Path, name: str, ks: Sequence[int]) -> list[Prompt]:
-    """A question's prompts with the first k of the images of this name, some of one size."""
-    images = []
-    for i in range(max(ks)):
-        place = folder / f"{name}-{i}.png"
-        shade = 90 if name == "bill" else 210
-        Image.new("RGB", (44 + 8 * (i % 3), 52), (25 * i, 200 - 17 * i, shade)).save(place)
-        images.append(ImageFile(place))
+def nested(images: list[ImageFile], ks: Sequence[int]) -> list[Prompt]:
+    """A question's prompts with the first k of the images."""
     return [worded("several_images", "Which color?", images[:k]) for k in ks]
 
 
@@ -350,14 +344,14 @@ def logits(model: LocalGenerator, prompts: list[Prompt]) -> list[torch.Tensor]:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "gemma3", "mllama", "phi4_multimodal"])
 def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
-    family: str, checkpoint_of: Callable[[str], Path], tmp_path: Path
+    family: str, checkpoint_of: Copy, paint: Paint
 ) -> None:
     model = opened(checkpoint_of(family))
     model.prepare()
     assert model.shares_prefixes
     model.loaded.model.double()  # so that rounding cannot be taken for a difference, or the reverse
     ks = (2, 1) if family == "phi4_multimodal" else (7, 5, 3)  # its images are large
-    prompts = [*longest_first(tmp_path, "bill", ks), *longest_first(tmp_path, "wing", ks)]
+    prompts = [*nested(paint("rgbwrgb"), ks), *nested(paint("gbrgwbr"), ks)]
     together = next(each for each in logits(model, prompts) if len(each) == len(prompts))
     model.loaded.shares_prefixes = False
     (apart,) = logits(model, prompts)
@@ -366,14 +360,16 @@ def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
 
 
 @pytest.mark.slow
-def test_a_short_prompt_is_answered_as_if_alone_beside_one_of_far_positions(tmp_path: Path) -> None:
+def test_a_short_prompt_beside_one_of_far_positions(
+    tmp_path: Path, paint: Paint
+) -> None:
     """Phi-4 tells all positions of a batch otherwise where one prompt is long."""
     folder = build("phi4_multimodal", tmp_path / "phi4")
     near = {"original_max_position_embeddings": 1_000}
     factors = {"short_factor": [1.0] * 8, "long_factor": [16.0] * 8}
     edit_json(folder / "config.json", "rope_parameters", rope_type="longrope", **near, **factors)
     edit_json(folder / "config.json", **near)
-    model, (long, short) = opened(folder), longest_first(tmp_path, "bill", (2, 1))
+    model, (long, short) = opened(folder), nested(paint("rg"), (2, 1))
     (alone,) = logits(model, [short])
     beside, far = logits(model, [long, short])  # apart, the short one first
     torch.testing.assert_close(beside, alone)
