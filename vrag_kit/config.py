@@ -134,8 +134,10 @@ def read_settings(model: type[_Settings], given: object, where: str) -> _Setting
             f"{where}: found {short_repr(given)}; expected a mapping with some of"
             f" {', '.join(model.model_fields)}."
         )
-    nulls = {name for name in model.model_fields if given.get(name) is None}
-    stated = {name: value for name, value in given.items() if name not in nulls}
+    stated = dict(given)
+    for name, field in model.model_fields.items():
+        if field.default is not None and stated.get(name) is None:
+            stated.pop(name, None)
     return model.model_validate(stated, context=where)
 
 

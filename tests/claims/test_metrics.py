@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from claim_sheets import (
@@ -119,19 +120,16 @@ WORDS = {1.0: "Entailment", 0.0: "Neutral", -1.0: "Contradiction"}
 
 def result(of: ClaimVerdicts, query_id: str) -> dict[str, Any]:
     """A sheet as RAGChecker writes it, and what a file may hold beside."""
-
-    def labels(rows: Any) -> list[Any]:
-        return [labels(x) if isinstance(x, list) else WORDS.get(x) for x in rows]
-
+    labels = np.vectorize(WORDS.get, otypes=[object])
     context = [{"doc_id": item.doc_id, "text": "words"} for item in of.items]
     for entry, item in zip(context, of.items, strict=True):
         if item.modality == "image":
             entry["modality"] = "image"
     verdicts = {
-        "answer2response": labels(of.accepted.tolist()),
-        "response2answer": labels(of.recalled.tolist()),
-        "retrieved2response": labels(of.on_claims.tolist()),
-        "retrieved2answer": labels(of.on_gold.tolist()),
+        "answer2response": labels(of.accepted).tolist(),
+        "response2answer": labels(of.recalled).tolist(),
+        "retrieved2response": labels(of.on_claims).tolist(),
+        "retrieved2answer": labels(of.on_gold).tolist(),
     }
     return raw(
         query_id=query_id,

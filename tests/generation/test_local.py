@@ -360,9 +360,7 @@ def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
 
 
 @pytest.mark.slow
-def test_a_short_prompt_beside_one_of_far_positions(
-    tmp_path: Path, paint: Paint
-) -> None:
+def test_a_short_prompt_beside_one_of_far_positions(tmp_path: Path, paint: Paint) -> None:
     """Phi-4 tells all positions of a batch otherwise where one prompt is long."""
     folder = build("phi4_multimodal", tmp_path / "phi4")
     near = {"original_max_position_embeddings": 1_000}

@@ -74,7 +74,8 @@ def test_a_conversation_shows_pages_choices_and_answers(talks: Benchmark, at: Wo
     assert judge_answers(ChoiceJudge(), talks, table)["score"].tolist() == [-1, 1, -1, -1]
     assert table["group"].tolist() == ["disc", "disc", "bar", "bar"]
     assert sum("So far" not in text_in(body) for body in bodies) == 2
-    body = next(each for each in bodies if "corners" in text_in(each))
+    later = [each for each in bodies if "corners" in text_in(each)]  # in any order
+    body = max(later, key=lambda each: images_in(each)[0].getpixel((24, 24)))  # of the red disc
     assert text_in(body).replace("\n\n", "\n") == (
         "You look at a painted shape. Answer with the letter of one choice, or say that you do not"
         " know.\nPhoto: \nFrom the book:\nPage 1:  The disc is always red.\nPage 2:  The bar is"
