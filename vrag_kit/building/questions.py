@@ -21,6 +21,7 @@ from vrag_kit.errors import VragError, did_you_mean, short_repr
 from vrag_kit.files import display_path, project_path
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import load_generator
+from vrag_kit.generation.prompts import strip_thoughts
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
 from vrag_kit.types import Answer, Json, Message, Prompt
@@ -45,7 +46,6 @@ for entry in _TEMPLATES["table"]:
 """Rank of a lineage → its rarely seen parts: part, plural, asks ("color", "pattern" or
 "shape"), hint (why it is rarely seen).
 """
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
 
 
@@ -180,7 +180,7 @@ def read_questions_json(text: str) -> list[ParsedQuestion]:
     Only thoughts in <think> tags and a code fence may surround the JSON. An item without a
     question, a question mark or a feature has the reason in `dropped`; an explanation is optional.
     """
-    words = _THOUGHT.sub("", text).strip()
+    words = strip_thoughts(text)
     fenced = _FENCED.fullmatch(words)
     try:
         parsed = json.loads(fenced[1] if fenced else words)

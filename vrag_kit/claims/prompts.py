@@ -9,13 +9,13 @@ from pathlib import Path
 
 from vrag_kit.claims.verdicts import AnswerText, Claims, EntailmentLabel, EntailmentRequest
 from vrag_kit.errors import short_repr
+from vrag_kit.generation.prompts import strip_thoughts
 from vrag_kit.judging.llm_judge import Request
 from vrag_kit.judging.rubric import UnparsedError, one_line
 from vrag_kit.types import LazyImage, Message
 
 WORDS = json.loads((Path(__file__).parent / "prompts.json").read_text(encoding="utf-8"))
 """The prompt texts, with their source."""
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 _VERDICT = re.compile(r"(\d+)\s*[:.)]\s*(ENTAILMENT|NEUTRAL|CONTRADICTION)\.?", re.IGNORECASE)
 
 
@@ -51,7 +51,7 @@ def parse_claims(raw: str) -> Claims:
     Raises `UnparsedError` for a line or reply without words, and for "NONE" among claims.
     """
     none = WORDS["extract"]["none"]
-    lines = map(one_line, _THOUGHT.sub("", raw).splitlines())
+    lines = map(one_line, strip_thoughts(raw).splitlines())
     claims = tuple(dict.fromkeys(filter(None, lines)))
     if not claims:
         raise UnparsedError("it has no words")
@@ -71,7 +71,7 @@ def parse_entailment_labels(raw: str, n: int) -> tuple[EntailmentLabel, ...]:
     missing label is not NEUTRAL, and a surplus one is not dropped.
     """
     found: list[EntailmentLabel] = []
-    for line in filter(None, map(str.strip, _THOUGHT.sub("", raw).splitlines())):
+    for line in filter(None, map(str.strip, strip_thoughts(raw).splitlines())):
         verdict = _VERDICT.fullmatch(line)
         if verdict is None:
             raise UnparsedError(f"the line {short_repr(line)} is no number and label")

@@ -29,6 +29,7 @@ from vrag_kit.types import Context
 
 ParsedFields = Mapping[str, str | bool]
 Parser = Callable[[str], ParsedFields]
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
 
 
 def parse_tagged(raw: str) -> ParsedFields:
@@ -36,6 +37,11 @@ def parse_tagged(raw: str) -> ParsedFields:
     pieces = _ANSWER.split(raw)
     answer = pieces[-1].strip()
     return {"answer": answer} if len(pieces) > 1 else {"answer": answer, "untagged": True}
+
+
+def strip_thoughts(raw: str) -> str:
+    """Return a reply without thoughts in <think> tags; one that is not closed goes to the end."""
+    return _THOUGHT.sub("\n", raw).strip()
 
 
 def parse_whole(raw: str) -> ParsedFields:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from vrag_kit.config import GREEDY, Entry
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import Generator, load_generator
-from vrag_kit.generation.prompts import ParsedFields, PromptSet
+from vrag_kit.generation.prompts import ParsedFields, PromptSet, strip_thoughts
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.types import Failure, Prompt
 from vrag_kit.workspace import Workspace
@@ -22,7 +21,6 @@ UNPARSED = "unparsed"
 MOST_TOKENS = 256
 """Maximum tokens of a reply."""
 _KEYS = {"entity_name", "updated_question"}
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +79,7 @@ def parse_rewriting(raw: str) -> ParsedFields:
     only the end of a code fence may follow it. It has these two keys, once each. An empty name, or
     null, is "no_entity"; anything else is "unparsed".
     """
-    words = _THOUGHT.sub("", raw)
+    words = strip_thoughts(raw)
     try:
         found, end = _DECODER.raw_decode(words, max(words.find("{"), 0))
         json.dumps(found, ensure_ascii=False).encode()  # rejects half of a surrogate pair

@@ -25,6 +25,7 @@ from vrag_kit.analysis.estimates import Estimate
 from vrag_kit.analysis.means import per_query, to_percent
 from vrag_kit.config import GREEDY, Entry
 from vrag_kit.generation.generators import Generator, load_generator
+from vrag_kit.generation.prompts import strip_thoughts
 from vrag_kit.judging.llm_judge import Request, StructuredAsker
 from vrag_kit.judging.rubric import UnparsedError, fill_template, one_line
 from vrag_kit.judging.scale import scale_of
@@ -39,7 +40,6 @@ WORDS: dict[str, Any] = json.loads(  # Any: texts, lists and mappings of them
 )
 """The prompts as data, with their source; our additions are marked."""
 T = TypeVar("T")
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
 _LABELLED = re.compile(r"(?:[-•*]|\d+[.)])\s|rewritten question\s*:|rewrite\s*:", re.IGNORECASE)
 _POINTS = re.compile(r"according to the (?:evidence|image|chart|passage)", re.IGNORECASE)
@@ -80,7 +80,7 @@ def read_detection(raw: str) -> tuple[str, str]:
     are "status" and "explanation", once each. Returns the status, `CLEAR` or `AMBIGUOUS`, and the
     explanation, of at most `LONGEST` words. Raises `UnparsedError` otherwise.
     """
-    words = _THOUGHT.sub("", raw).strip()
+    words = strip_thoughts(raw)
     fenced = _FENCED.fullmatch(words)
     try:
         found = json.loads(fenced[1] if fenced else words, object_pairs_hook=tuple)
@@ -102,7 +102,7 @@ def read_query_rewrite(raw: str) -> str:
     several lines or none, a label or bullet before it, and references to the evidence, which the
     prompt forbids.
     """
-    lines = [line.strip() for line in _THOUGHT.sub("", raw).splitlines() if line.strip()]
+    lines = [line.strip() for line in strip_thoughts(raw).splitlines() if line.strip()]
     if len(lines) != 1:
         raise UnparsedError(f"it has {len(lines)} lines, not one")
     if _LABELLED.match(lines[0]):

@@ -22,7 +22,7 @@ from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import per_query, to_percent
 from vrag_kit.errors import VragError
 from vrag_kit.generation.evidence_modes import MODES
-from vrag_kit.generation.prompts import PARSERS, PromptSet, read_prompts
+from vrag_kit.generation.prompts import PARSERS, PromptSet, read_prompts, strip_thoughts
 from vrag_kit.judging import SHARES, Rubric, UnparsedError, Verdict
 from vrag_kit.judging.rubric import one_line
 from vrag_kit.papers.published import published
@@ -102,7 +102,6 @@ def suite_prompts(
 _WORDS = json.loads((Path(__file__).parent / "short_answers.json").read_text(encoding="utf-8"))
 _GRADES = {"CORRECT": 1.0, "PARTIAL": 0.5, "INCORRECT": 0.0, "NO ANSWER": 0.0}
 """Grade → score."""
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
 _GRADE = re.compile(r"grade[\s*_\"'“”]*:(.*)", re.IGNORECASE)
 _ROUND = " \t*_`\"'“”.!"
 
@@ -121,7 +120,7 @@ def read_grade(raw: str) -> Verdict:
     Bold type, quotes, and thoughts in <think> tags are ignored. Raises `UnparsedError` if the last
     line gives no grade or an unknown one, and if two lines differ.
     """
-    lines = [line.strip(_ROUND) for line in _THOUGHT.sub("\n", raw).splitlines()]
+    lines = [line.strip(_ROUND) for line in strip_thoughts(raw).splitlines()]
     found = [_GRADE.match(line) for line in lines if line]
     if not found or not found[-1]:
         raise UnparsedError("the last line is no grade")
