@@ -8,12 +8,16 @@ import functools
 import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import tiny_models
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 from tiny_models import FAMILIES, build, prepared, recorded_logits
 from tiny_retrievers import edit_json, edit_weights
@@ -24,6 +28,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import LocalGenerator, load_generator
+from vrag_kit.generation.batching import QueryPrompt, make_batches
 from vrag_kit.generation.local import model as local_model
 from vrag_kit.types import Message, Prompt
 
@@ -392,3 +397,21 @@ def test_another_prompts_keys_are_noticed(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(local_model, "fork_kv_cache", of_the_next_prompt)
     model.prepare()
     assert not model.shares_prefixes
+
+
+@given(st.integers(1, 20), st.integers(1, 12), st.booleans(), st.booleans())
+def test_every_prompt_is_in_one_batch_and_nested_ones_are_together_where_they_fit(
+    owners: int, size: int, batched: bool, shares_prefixes: bool
+) -> None:
+    images = [ImageFile(Path(f"{i}.png")) for i in range(4)]
+    prompts = {}
+    for owner in range(owners):
+        for k, prompt in enumerate(nested(images, (0, 1, 2, 3, 4))):
+            prompts[f"{owner} {k}"] = QueryPrompt(str(owner), prompt)
+    model = SimpleNamespace(batched=batched, shares_prefixes=shares_prefixes)
+    batches = list(make_batches(prompts, size, model))
+    assert sorted(chain.from_iterable(batches)) == sorted(prompts)
+    assert all(0 < len(batch) <= size for batch in batches)
+    for batch in batches if batched and shares_prefixes and size >= 5 else ():
+        for longest in [name for name in batch if name.endswith(" 4")]:
+            assert {longest.replace(" 4", f" {k}") for k in (1, 2, 3)} <= set(batch)
