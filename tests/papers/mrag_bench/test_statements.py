@@ -44,9 +44,7 @@ def checked(
     means: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """The saved checks, by statement and model."""
-    paper.statements.check_statements(
-        notebook, table, benchmark, Workspace(figures_dir=folder), means
-    )
+    paper.results.check_statements(notebook, table, benchmark, Workspace(figures_dir=folder), means)
     claims = pd.read_csv(folder / "mrag_bench" / f"{notebook}_claims.csv")
     return claims.set_index(["statement_id", "system"])
 

@@ -15,6 +15,7 @@ import yaml
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
+from vrag_kit.generation.prompts import strip_thoughts
 from vrag_kit.judging import Judge, TruthfulnessRuleJudge, is_abstention, load_judge
 from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict, one_line
 from vrag_kit.judging.scale import TRUTH
@@ -22,7 +23,6 @@ from vrag_kit.judging.truthfulness import Declines, precheck, truth_verdict
 from vrag_kit.types import Benchmark, Query
 from vrag_kit.workspace import Workspace
 
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
 _RESULT = re.compile(r"\bresult\b[\s*_\"'“”]*:(.*)", re.IGNORECASE)
 _ROUND = " \t*_`\"'“”.!"
 _CALLS = re.compile(r"\bprediction is (not )?(correct|incorrect|wrong)\b", re.IGNORECASE)
@@ -36,7 +36,7 @@ def read_result(raw: str) -> Verdict:
     or both; if another line gives another one; or if the explanation calls the prediction the
     opposite.
     """
-    lines = [line for line in _THOUGHT.sub("\n", raw).splitlines() if line.strip(_ROUND)]
+    lines = [line for line in strip_thoughts(raw).splitlines() if line.strip(_ROUND)]
     results = [found[1].strip(_ROUND).upper() for line in lines if (found := _RESULT.search(line))]
     if not results or not _RESULT.search(lines[-1]):
         raise UnparsedError("the last line is not “Result: CORRECT” or “Result: WRONG”")

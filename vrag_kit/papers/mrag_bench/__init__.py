@@ -1,5 +1,5 @@
 """MRAG-Bench (Hu et al., ICLR 2025): prompts and settings, option extraction and the official
-scorer, results by scenario, option format, retrieval, people and statements.
+scorer, results by scenario, option format, retrieval, people.
 """
 
 from vrag_kit.papers.mrag_bench import (
@@ -9,5 +9,4 @@ from vrag_kit.papers.mrag_bench import (
     results,
     retrieval,
     settings,
-    statements,
 )

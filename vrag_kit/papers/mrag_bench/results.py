@@ -1,10 +1,14 @@
-"""Main results in the form of Table 3: accuracy and gains overall, by aspect and by scenario."""
+"""Main results in the form of Table 3: accuracy and gains overall, by aspect and by scenario; and
+checks of the paper's statements about them, with verdicts on the paper's data only.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from functools import cache
 from itertools import chain, product
+from pathlib import Path
 from string import ascii_uppercase
 from textwrap import shorten
 from typing import Any  # arguments of `ask_models`
@@ -12,6 +16,7 @@ from typing import Any  # arguments of `ask_models`
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from pandas.io.formats.style import Styler
 from PIL import ImageOps
 
 from vrag_kit.analysis import column_means, mean_scores, paired_differences, per_query, to_percent
@@ -24,8 +29,10 @@ from vrag_kit.generation.contexts import top_ranked
 from vrag_kit.generation.generators import CustomGenerator
 from vrag_kit.judging import judge_answers
 from vrag_kit.judging.multiple_choice import correct_letters, read_choice
+from vrag_kit.papers import statements
 from vrag_kit.papers.mrag_bench.choices import LETTERS, MultipleChoiceJudge, is_unparsed
 from vrag_kit.papers.mrag_bench.settings import ASPECT_OF, ASPECTS, QUESTIONS
+from vrag_kit.papers.statements import AT_CHANCE, data_columns, select_differences
 from vrag_kit.plotting.images import draw_thumbnail
 from vrag_kit.plotting.style import SMALL, fit, new_figure, set_caption
 from vrag_kit.types import Benchmark, Context, DocId, QueryId
@@ -373,3 +380,44 @@ def examples_figure(benchmark: Benchmark, scores: pd.DataFrame, title: str) -> F
         random sample. ✓: correct. The percentage weights scenarios by the paper's proportions."""
     set_caption(figure, title, caption)
     return figure
+
+
+@cache
+def published_names() -> dict[str, str]:
+    """Maps a checkpoint's name in our tables to its name in Table 3."""
+    table = pd.read_csv(Path(__file__).with_name("models.csv"), keep_default_na=False)
+    names = table.melt("model", ["checkpoint", "instead"], "column", "name")
+    names["name"] = names["name"].str.split(r" \(|@").str[0].str.strip().str.replace("/", "-")
+    return dict(zip(names["name"], names["model"], strict=True))
+
+
+def check_statements(
+    notebook: str,
+    differences: pd.DataFrame,
+    benchmark: Benchmark,
+    at: Workspace,
+    means: pd.DataFrame | None = None,
+) -> Styler:
+    """Checks the paper's statements that a notebook's differences can test (`check_statements` of
+    `papers.statements`), overall.
+
+    "Almost all open models decline" is tested for each: a model that gains contradicts it.
+
+    `notebook` is its number ("31"); `differences` are `gains_by_scenario`, or correlations in the
+    same columns. Verdicts are given on the paper's own data only; the
+    released files' hashes are unknown here, so these data are identified by their counts. With
+    `means` (`accuracy_by_scenario`) there is no verdict where one of the two settings is at chance
+    (`settings_at_chance`). Raises `VragError` if the folder cannot be written.
+    """
+    overall = differences[differences["scenario"] == OVERALL]
+    if "stratum" in overall:
+        overall = overall[overall["stratum"] == ALL]
+    numbers = select_differences("mrag_bench", notebook, overall, published_names())
+    edition = EDITION if is_paper_data(benchmark) else ""
+    numbers = numbers.assign(**data_columns(benchmark, edition))
+    if means is not None:
+        chance = settings_at_chance(means).set_index(["model", "setting"]).index
+        for side in ("setting", "baseline"):
+            arms = pd.MultiIndex.from_frame(numbers[["model", side]])
+            numbers.loc[arms.isin(chance), "verdict"] = AT_CHANCE
+    return statements.check_statements("mrag_bench", notebook, numbers, at)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.analysis.agreement import AS_THEY_ARE
-from vrag_kit.generation.prompts import read_prompts
+from vrag_kit.generation.prompts import read_prompts, strip_thoughts
 from vrag_kit.judging.human_labels import score_of_label
 from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict, one_line
 from vrag_kit.judging.scale import SHARES
@@ -31,7 +31,6 @@ MARKS = {
 """Maps the rubric's marks, in lower case, to the kit's."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
 _MARK = "|".join(MARKS)
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
 _QUOTES = " \t*`_“”\"'.:"
 _NO_REMARK = re.compile(r"\d|\bscore|hallucinat|redundan|no answer", re.IGNORECASE)
 """Pattern that an unknown remark must not match: a number, or a mark in other words."""
@@ -50,7 +49,7 @@ def read_verdict(raw: str) -> Verdict:
     ("Hallucination"), a mark or a second score is elsewhere, or "No Answer" comes with a score
     above 0.
     """
-    lines = [line.strip(_QUOTES) for line in _THOUGHT.sub("\n", raw).splitlines()]
+    lines = [line.strip(_QUOTES) for line in strip_thoughts(raw).splitlines()]
     found = {line for line in lines if re.match(r"score\b", line, re.IGNORECASE)}
     if not found:
         raise UnparsedError("there is no line that begins with “Score:”")
