@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ import numpy as np
 import pytest
 import small_index
 from joblib import cpu_count
-from own_project import Write, notebook
+from own_project import notebook
 from own_project import project as empty_project
 from PIL import Image
 from xdist.scheduler import LoadFileScheduling
@@ -28,12 +27,11 @@ from xdist.scheduler import LoadFileScheduling
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.synthetic.mrag_bench import generate_mrag_bench, open_mrag_bench
-from vrag_kit.types import Benchmark, Document
+from vrag_kit.types import Document
 from vrag_kit.workspace import Workspace
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-    from small_index import Small
+    pass
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / "vrag_kit" / "synthetic" / "weights"
@@ -99,13 +97,13 @@ def pytest_runtest_call() -> None:
 
 
 @pytest.fixture
-def at(tmp_path: Path) -> Workspace:
+def at(tmp_path):
     """A workspace that keeps everything in the test's own folder."""
     return Workspace(cache_dir=tmp_path, answers_dir=tmp_path, figures_dir=tmp_path)
 
 
 @pytest.fixture(scope="session")
-def guide_folder() -> Path:
+def guide_folder():
     """The small guide, to read: the one that the notebooks read too. It is drawn once,
     by the first process that wants it, and again when the code that draws it changes.
     """
@@ -113,13 +111,13 @@ def guide_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def mrag_folder() -> Path:
+def mrag_folder():
     """The small drawn MRAG-Bench, to read: the one that the notebooks read too."""
     return generate_mrag_bench("small", ROOT / "data" / "field-guide-mrag-bench-small")
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path):
     """A project of two notebooks that write one file each, and a parameter file."""
     for name in ("params", "figures"):
         (tmp_path / name / "guide").mkdir(parents=True)
@@ -137,34 +135,34 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def here(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(project, monkeypatch):
     """The same, as the current folder."""
     monkeypatch.chdir(project)
     return project
 
 
 @pytest.fixture
-def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+def mine(tmp_path, monkeypatch):
     """Write `mine.py` into a project, which is then the current folder."""
     yield empty_project(tmp_path, monkeypatch)
     sys.modules.pop("mine", None)
 
 
 @pytest.fixture(scope="session")
-def guide(guide_folder: Path) -> Benchmark:
+def guide(guide_folder):
     return load_visual_rag(
         guide_folder / "annotations.jsonl", guide_folder / "images", name="small guide"
     )
 
 
 @pytest.fixture(scope="session")
-def drawn() -> Benchmark:
+def drawn():
     """The small drawn MRAG-Bench, to read: the one that the notebooks read too."""
     return open_mrag_bench("field-guide-mrag-bench-small")
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path):
     """An image root with one iNaturalist-style species folder of four photographs,
     a.jpg to d.jpg.
     """
@@ -180,7 +178,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def write_annotations(tmp_path: Path, tree: Path) -> Callable[..., Path]:
+def write_annotations(tmp_path, tree):
     """Write annotation rows: a good row for Branta leucopsis changed by the given
     dicts; strings are written as they are.
     """
@@ -200,7 +198,7 @@ def write_annotations(tmp_path: Path, tree: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def retrievers_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def retrievers_made(tmp_path_factory):
     """One tiny checkpoint of each family; tests that change one take a copy."""
     import tiny_retrievers as tiny
 
@@ -215,7 +213,7 @@ def retrievers_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy_retriever(retrievers_made: Path, tmp_path: Path) -> Callable[[str], Path]:
+def copy_retriever(retrievers_made, tmp_path):
     """Copy a family's tiny checkpoint, to change it."""
     return lambda family: Path(
         shutil.copytree(retrievers_made / family, tmp_path / "copies" / family)
@@ -223,7 +221,7 @@ def copy_retriever(retrievers_made: Path, tmp_path: Path) -> Callable[[str], Pat
 
 
 @pytest.fixture(scope="session")
-def checkpoint_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def checkpoint_of(tmp_path_factory):
     """A generator family's tiny checkpoint, to read: it is built once."""
     from tiny_models import build
 
@@ -232,7 +230,7 @@ def checkpoint_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], P
 
 
 @pytest.fixture(scope="session")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
+def documents(tmp_path_factory):
     """Four pictures of different shapes, each with a text."""
     folder, rng = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
     texts = ["a white belly", "The goose has black feet.", "hindwings of the moth?", "a"]
@@ -246,14 +244,14 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
 
 
 @pytest.fixture(scope="session")
-def small(documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -> Small:
+def small(documents, tmp_path_factory):
     """A small index of pictures and one of pages, with tiny encoders."""
 
     return small_index.build(documents, tmp_path_factory.mktemp("small-index"))
 
 
 @pytest.fixture(scope="session")
-def jupyter_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Server]:
+def jupyter_server(tmp_path_factory):
     """JupyterLab over the tests' temporary folders; started once."""
     if reason := browser.missing():
         pytest.skip(reason)
@@ -264,7 +262,7 @@ def jupyter_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
+def chromium():
     """A browser for the tests of a file."""
     if reason := browser.missing():
         pytest.skip(reason)
@@ -273,7 +271,7 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def lab(jupyter_server: browser.Server, chromium: Browser, tmp_path: Path) -> Iterator[browser.Lab]:
+def lab(jupyter_server, chromium, tmp_path):
     """A page of JupyterLab in the browser; its notebook lies in the test's `tmp_path`.
 
     `browser.py` tells how to use it.

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 from functools import partial
 from itertools import chain
-from pathlib import Path
 
 import datasets
 import pytest
@@ -25,7 +24,6 @@ from vrag_kit.benchmarks.articles import (
 )
 from vrag_kit.benchmarks.knowledge_base import match_pages
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark
 
 MOTH = (
     "Papaipema is a moth. It flies at night.\n\n== Description ==\nThe forewings are orange.\n\n=="
@@ -33,7 +31,7 @@ MOTH = (
 )
 
 
-def test_short_neighbours_are_merged_with_their_titles_kept() -> None:
+def test_short_neighbours_are_merged_with_their_titles_kept():
     sections = (("", "It is a moth."), ("Range", "It lives here."), ("Life", "It is short."))
     article, rest = Article("M", sections), "Range: It lives here. Life: It is short."
     assert chunk_article(article, tokens=150) == [f"M. It is a moth. {rest}"]
@@ -41,7 +39,7 @@ def test_short_neighbours_are_merged_with_their_titles_kept() -> None:
     assert chunk_article(article, tokens=9) == ["M. It is a moth.", f"M. {rest}"]
 
 
-def test_a_period_behind_an_abbreviation_or_an_initial_ends_no_sentence() -> None:
+def test_a_period_behind_an_abbreviation_or_an_initial_ends_no_sentence():
     named, like = "It was named by J. Smith in 1900.", "It resembles P. inquaesita, e.g. Boston's."
     sentences = [named, like, "Cf. Brown.", "Done."]
     assert split_sentences(" ".join(sentences)) == sentences
@@ -55,7 +53,7 @@ SECTIONS = st.lists(st.tuples(HEADINGS, TEXTS), min_size=1, max_size=6)
 
 @given(SECTIONS, st.integers(5, 80))
 @settings(max_examples=60)
-def test_every_sentence_is_in_one_chunk(sections: list[tuple[str, list[str]]], tokens: int) -> None:
+def test_every_sentence_is_in_one_chunk(sections, tokens):
     article = Article("M", tuple((heading, " ".join(text)) for heading, text in sections))
     kept = [text for heading, text in sections if heading != "References"]
     found: list[str] = []
@@ -86,7 +84,7 @@ PAGES = {
 }
 
 
-def test_pages_are_matched_by_scientific_name_then_common_name_then_earliest_mention() -> None:
+def test_pages_are_matched_by_scientific_name_then_common_name_then_earliest_mention():
     pages = [Article(title, (("", text),)) for title, text in PAGES.items()]
     found = match_pages(SPECIES, pages)
     assert {name: (page.article.title, page.matched_by) for name, page in found.items()} == {
@@ -99,9 +97,7 @@ def test_pages_are_matched_by_scientific_name_then_common_name_then_earliest_men
     assert list(match_counts(SPECIES, found)["species"]) == [1, 1, 2, 1]
 
 
-def test_an_encyclopedia_is_read_once_and_again_when_it_changes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_encyclopedia_is_read_once_and_again_when_it_changes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("vrag_kit.log.PAUSE", 0)
     load = partial(load_species_pages, tmp_path / "a", SPECIES, tmp_path / "cache")
     (tmp_path / "a").mkdir()
@@ -122,7 +118,7 @@ def test_an_encyclopedia_is_read_once_and_again_when_it_changes(
         ("Description", "References "),
     ],
 )
-def test_a_page_is_split_at_headings_of_any_kind(heading: str, last: str) -> None:
+def test_a_page_is_split_at_headings_of_any_kind(heading, last):
     text = MOTH.replace("== Description ==", heading).replace("== References ==", last)
     article = parse_article("M", text)
     assert article.sections == (
@@ -136,7 +132,7 @@ def test_a_page_is_split_at_headings_of_any_kind(heading: str, last: str) -> Non
     assert whole.sections == (("", "It is a moth. It is orange. Very much so"),)
 
 
-def test_a_folder_of_files_and_a_saved_data_set_give_the_same_articles(tmp_path: Path) -> None:
+def test_a_folder_of_files_and_a_saved_data_set_give_the_same_articles(tmp_path):
     with pytest.raises(VragError, match=r"\.txt or \.md"):
         read_articles(tmp_path)
     (tmp_path / "folder").mkdir()
@@ -153,7 +149,7 @@ def test_a_folder_of_files_and_a_saved_data_set_give_the_same_articles(tmp_path:
         read_articles(tmp_path / "other")
 
 
-def test_the_chunks_of_the_species_page_are_relevant(guide: Benchmark) -> None:
+def test_the_chunks_of_the_species_page_are_relevant(guide):
     names = sorted({query.entity for query in guide.queries.values()})
     more = ("Range", "It lives here. " * 30)
     articles = [Article(name, (("", f"{name} is one. " * 30), more)) for name in names[:-1]]
@@ -171,7 +167,7 @@ def test_the_chunks_of_the_species_page_are_relevant(guide: Benchmark) -> None:
         knowledge_base(guide, {})
 
 
-def test_a_list_of_species_is_read_as_inaturalist_writes_it(tmp_path: Path) -> None:
+def test_a_list_of_species_is_read_as_inaturalist_writes_it(tmp_path):
     rows = [{"name": "Branta leucopsis", "common_name": "Barnacle Goose"}, {"name": "Aus bus"}]
     for content in (rows, {"categories": rows, "images": []}):
         (tmp_path / "c.json").write_text(json.dumps(content), encoding="utf-8")

@@ -56,7 +56,7 @@ def images_of(benchmark: Benchmark) -> dict[str, Any]:
 
 @pytest.mark.parametrize("names", [MULTI, SINGLE])
 @pytest.mark.parametrize("revision", ["v0.1.1", "v0.1.2"])
-def test_each_turn_has_labels(tmp_path: Path, revision: str, names: dict[str, list[str]]) -> None:
+def test_each_turn_has_labels(tmp_path, revision, names):
     rows = [{**each, "answers": each["answers"][::-1]} for each in TALKS]
     rows[0]["answers"][0]["ans_full"] = "In the marshes."
     benchmark = load_crag_mm(write_rows(tmp_path, rows, names=names, revision=revision, shards=2))
@@ -73,7 +73,7 @@ def test_each_turn_has_labels(tmp_path: Path, revision: str, names: dict[str, li
     assert benchmark.fingerprint == plain.fingerprint
 
 
-def test_images_lie_in_rows_or_a_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_images_lie_in_rows_or_a_cache(tmp_path, capsys):
     """Those in rows are egocentric; they alone are squeezed."""
     first, second = "https://x.org/moth.png?size=1", "https://x.org/moth.png?size=2"
     rows = [session("a"), session("b", url=first), session("c", url=second)]
@@ -93,7 +93,7 @@ def test_images_lie_in_rows_or_a_cache(tmp_path: Path, capsys: pytest.CaptureFix
     assert list(load_crag_mm(folder, images=tmp_path / "elsewhere").queries) == ["a", "c"]
 
 
-def test_marks_give_the_entity_whose_documents_are_the_labels(tmp_path: Path) -> None:
+def test_marks_give_the_entity_whose_documents_are_the_labels(tmp_path):
     folder = write_rows(tmp_path / "rows", TALKS)
     marks: Row = {
         "i1": {"entity": "Talia ensis", "popularity": "tail", "region": [1, 2, 3, 4]},
@@ -116,7 +116,7 @@ def test_marks_give_the_entity_whose_documents_are_the_labels(tmp_path: Path) ->
         load_crag_mm(folder, web_index=tmp_path / "web-index-public-test")
 
 
-def test_what_was_read_is_kept_until_a_shard_changes_or_an_image_is_gone(tmp_path: Path) -> None:
+def test_what_was_read_is_kept_until_a_shard_changes_or_an_image_is_gone(tmp_path):
     folder = write_rows(tmp_path / "rows", [session("a")])
     first = load_crag_mm(folder)
     (shard,) = (folder / "data").iterdir()
@@ -131,7 +131,7 @@ def test_what_was_read_is_kept_until_a_shard_changes_or_an_image_is_gone(tmp_pat
     assert load_crag_mm(folder).fingerprint == first.fingerprint
 
 
-def test_the_authors_corrections_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_authors_corrections_hold(tmp_path, capsys):
     gone = session("04d98259-27af-41b1-a7be-5798fd1b8e95")
     broken = session("695b4b5c-7c65-4f7b-8968-50fe10482a16", answers=gone["answers"])
     folder = write_rows(tmp_path / "rows", [session("a"), gone, broken])
@@ -151,14 +151,14 @@ def test_the_authors_corrections_hold(tmp_path: Path, capsys: pytest.CaptureFixt
         (session("b", turn("b", dynamism="never")), "row 1: turns 0 .*'never'"),
     ],
 )
-def test_a_row_that_cannot_be_used_is_refused_by_name(tmp_path: Path, row: Row, words: str) -> None:
+def test_a_row_that_cannot_be_used_is_refused_by_name(tmp_path, row, words):
     names = {**MULTI, "dynamism": ["static", "never"]}
     folder = write_rows(tmp_path, [session("first"), row], names=names)
     with pytest.raises(VragError, match=rf"validation-00000-of-00001\.parquet .*{words}"):
         load_crag_mm(folder)
 
 
-def test_a_label_is_known_in_any_usual_spelling_and_an_unknown_number_refused() -> None:
+def test_a_label_is_known_in_any_usual_spelling_and_an_unknown_number_refused():
     for column, names in NAMES.items():
         for name in names:
             for spelled in (name.upper(), name.replace(" ", "_"), name.replace(" and ", " & ")):
@@ -169,7 +169,7 @@ def test_a_label_is_known_in_any_usual_spelling_and_an_unknown_number_refused() 
             validate(CragTurn, turn("a") | {"domain": 13}, "x", Problems(), {"domain": known})
 
 
-def test_shards_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+def test_shards_that_do_not_fit_together_are_refused(tmp_path):
     folder = write_rows(tmp_path / "rows", [session("a"), session("b")], names=MULTI, shards=2)
     first, second = sorted((folder / "data").iterdir())
     whole = pq.read_table(first)
@@ -186,7 +186,7 @@ def test_shards_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         load_crag_mm(folder, "public_test")
 
 
-def test_the_diagnostic_set_gives_the_same_marks(tmp_path: Path) -> None:
+def test_the_diagnostic_set_gives_the_same_marks(tmp_path):
     metadata = {
         "target_roi_bbox": [10, 20, 30, 40],
         "image_size": [960, 1280],
@@ -205,7 +205,7 @@ def test_the_diagnostic_set_gives_the_same_marks(tmp_path: Path) -> None:
     assert read_annotations(tmp_path / "marks.jsonl") == marks
 
 
-def test_an_entry_has_its_entities_and_its_image_where_there_is_one(tmp_path: Path) -> None:
+def test_an_entry_has_its_entities_and_its_image_where_there_is_one(tmp_path):
     url = "https://x.org/moth.jpg"
     entities = [{"entity_name": "Talia ensis", "entity_attributes": {"size": "43 mm"}}]
     entry = {"index": 17, "image": None, "image_url": url, "entities": entities}
@@ -222,7 +222,7 @@ def test_an_entry_has_its_entities_and_its_image_where_there_is_one(tmp_path: Pa
     assert second.image.open().size == (3, 4)
 
 
-def test_a_page_is_named_by_its_address_and_says_its_snippet(tmp_path: Path) -> None:
+def test_a_page_is_named_by_its_address_and_says_its_snippet(tmp_path):
     page = {"page_url": "https://x.org/a moth", "page_snippet": "A red moth.", "page_result": None}
     empty = {"page_url": "https://x.org/empty", "page_name": None, "page_snippet": None}
     found = read_web_index(write_lines(tmp_path, "pages.jsonl", page, empty))

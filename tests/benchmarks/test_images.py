@@ -10,7 +10,6 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,7 +44,7 @@ def black(width: int, height: int) -> bytes:
 
 
 @pytest.fixture(scope="module", params=SIZES)
-def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def large(request, tmp_path_factory):
     file = tmp_path_factory.mktemp("images") / f"{request.param}.png"
     file.write_bytes(black(*map(int, request.param.split("x"))))
     return file
@@ -62,12 +61,12 @@ READERS: dict[str, Callable[[ImageFile], object]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
-def test_it_is_refused_by_file_and_size_wherever_it_is_read(large: Path, reader: str) -> None:
+def test_it_is_refused_by_file_and_size_wherever_it_is_read(large, reader):
     with pytest.raises(VragError, match=rf"^{large}: .*{SIZES[large.stem]}"):
         READERS[reader](ImageFile(large))
 
 
-def test_checks_and_fetching_name_it(large: Path, tmp_path: Path) -> None:
+def test_checks_and_fetching_name_it(large, tmp_path):
     words, name = SIZES[large.stem], f"moth/{large.name}"
     assert words in damage(ImageFile(large))  # what `vrag check` says
     (tmp_path / "a.tar.gz").write_bytes(packed([(f"train/{name}", large.read_bytes())]))
@@ -76,7 +75,7 @@ def test_checks_and_fetching_name_it(large: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_not_decoded_and_pillows_own_warning_does_not_show(tmp_path: Path) -> None:
+def test_it_is_not_decoded_and_pillows_own_warning_does_not_show(tmp_path):
     large = tmp_path / "a.png"
     large.write_bytes(black(30000, 30000))
     code = f"""
@@ -95,7 +94,7 @@ except VragError as error:
     assert "DecompressionBomb" not in told.stderr
 
 
-def test_images_are_upright_and_rgb_and_16_bits_keep_their_shades(tmp_path: Path) -> None:
+def test_images_are_upright_and_rgb_and_16_bits_keep_their_shades(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # rotate by 90 degrees to see it upright
     Image.new("L", (30, 20), 200).save(tmp_path / "a.jpg", exif=exif)
@@ -107,7 +106,7 @@ def test_images_are_upright_and_rgb_and_16_bits_keep_their_shades(tmp_path: Path
     np.testing.assert_array_equal(deep[..., 0], shades)
 
 
-def test_an_image_is_its_path_also_in_another_process(tmp_path: Path) -> None:
+def test_an_image_is_its_path_also_in_another_process(tmp_path):
     image = ImageFile(tmp_path / "a" / "b.png")
     assert image == ImageFile(f"{tmp_path}/a//b.png") == pickle.loads(pickle.dumps(image))
     assert image != ImageFile(tmp_path / "b.png")

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import io
 import os
-from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -18,7 +17,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.fetching.validate import find_problems
 
 
-def test_rows_come_in_the_order_of_their_ids_though_shards_sort_otherwise(tmp_path: Path) -> None:
+def test_rows_come_in_the_order_of_their_ids_though_shards_sort_otherwise(tmp_path):
     shards = [[mrag_row(2 * number), mrag_row(2 * number + 1)] for number in range(12)]
     folder = write_mrag_rows(tmp_path / "rows", shards)
     names = sorted(path.name for path in folder.iterdir())
@@ -31,7 +30,7 @@ def test_rows_come_in_the_order_of_their_ids_though_shards_sort_otherwise(tmp_pa
     assert query.image.open().getpixel((5, 5)) == (17, 7, 17)
 
 
-def test_images_are_found_in_the_corpus_by_bytes_or_by_pixels(tmp_path: Path) -> None:
+def test_images_are_found_in_the_corpus_by_bytes_or_by_pixels(tmp_path):
     rows = [mrag_row(0), mrag_row(1), mrag_row(2)]
     corpus = corpus_of(tmp_path / "corpus", rows)
     # the same pixels in a file of other bytes, with a palette of which one colour is clear
@@ -53,7 +52,7 @@ def test_images_are_found_in_the_corpus_by_bytes_or_by_pixels(tmp_path: Path) ->
     assert benchmark.queries["2"].image.open().getpixel((5, 5)) == (2, 7, 2)
 
 
-def test_without_a_corpus_the_documents_are_the_images_of_the_rows(tmp_path: Path) -> None:
+def test_without_a_corpus_the_documents_are_the_images_of_the_rows(tmp_path):
     rows = [mrag_row(0, 1, 2, 3, 4, 5), mrag_row(1, 5, 6, 7, 8, 9)]
     rows[1]["gt_images"][0] = mrag_picture(5, 99, kind="WEBP")  # lossy: another image
     folder = write_mrag_rows(tmp_path / "rows", [rows])
@@ -62,7 +61,7 @@ def test_without_a_corpus_the_documents_are_the_images_of_the_rows(tmp_path: Pat
     assert sorted(benchmark.corpus)[0].startswith("row-")
 
 
-def test_matches_stay_until_a_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_matches_stay_until_a_change(tmp_path, capsys):
     rows = [mrag_row(0), mrag_row(1)]
     corpus = corpus_of(tmp_path / "corpus", rows)
     folder = write_mrag_rows(tmp_path / "rows", [rows])
@@ -81,7 +80,7 @@ def test_matches_stay_until_a_change(tmp_path: Path, capsys: pytest.CaptureFixtu
             load_mrag_bench(folder, corpus, cache_dir=tmp_path / "store")
 
 
-def test_bad_rows_and_files_are_refused_and_the_check_names_all(tmp_path: Path) -> None:
+def test_bad_rows_and_files_are_refused_and_the_check_names_all(tmp_path):
     """The other cases are in bad_inputs.csv."""
     store, lacking = tmp_path / "store", mrag_row(0)
     del lacking["gt_images"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -38,13 +37,13 @@ def write_texts(file: Path, *names: str) -> Path:
 
 
 @given(first=st.text(min_size=1), second=st.text(min_size=1))
-def test_ids_stay_different_and_give_the_names_back(first: str, second: str) -> None:
+def test_ids_stay_different_and_give_the_names_back(first, second):
     assert len(encode_id(first).split()) <= 1
     assert unquote(encode_id(first)) == first
     assert (encode_id(first) == encode_id(second)) == (first == second)
 
 
-def test_white_space_in_ids_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_white_space_in_ids_is_kept(tmp_path, capsys):
     queries = [{"query-id": name, "query": "A moth?", "answer": "x"} for name in ("a b", "bare")]
     pages = [page("p 1", 1), page("p\t2", 2), page("p3", 3)]
     folder = write_pages(tmp_path / "docs", pages, queries, [label("a b", "p 1")])
@@ -75,14 +74,14 @@ def test_white_space_in_ids_is_kept(tmp_path: Path, capsys: pytest.CaptureFixtur
     ],
 )
 def test_an_answer_is_the_text_of_its_option_and_a_list_gives_several(
-    answer: Any, options: Any, right: object, choices: object, tmp_path: Path
-) -> None:
+    answer, options, right, choices, tmp_path
+):
     row = {"query-id": "q1", "query": "Which?", "answer": answer, "options": options}
     query = load(write_pages(tmp_path / "arxiv", queries=[row])).queries["q1"]
     assert (query.answers, query.choices) == (right, choices)
 
 
-def test_an_answer_must_be_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_answer_must_be_an_option(tmp_path, capsys):
     odd = {"query-id": "q3", "query": "Which?", "answer": "E", "options": ["A) red", "B) blue"]}
     rows = [{**QUERIES[0], "options": None}, odd]
     benchmark = load(write_pages(tmp_path / "arxiv", queries=rows, labels=LABELS[:1]))
@@ -98,7 +97,7 @@ def test_an_answer_must_be_an_option(tmp_path: Path, capsys: pytest.CaptureFixtu
     ("document", "groups"),
     [({}, ["q0", "q0", "q0", "q3"]), ({"doc-id": "d1"}, ["q0", "q0", "q0", "q0"])],
 )
-def test_shared_pages_group(tmp_path: Path, document: dict[str, str], groups: list[str]) -> None:
+def test_shared_pages_group(tmp_path, document, groups):
     queries = [{"query-id": f"q{number}", "query": "?", "answer": "x"} for number in range(4)]
     pairs = (("q0", "a"), ("q1", "a"), ("q1", "b"), ("q2", "b"), ("q3", "c"))
     other = dict.fromkeys(document, "d2")
@@ -109,7 +108,7 @@ def test_shared_pages_group(tmp_path: Path, document: dict[str, str], groups: li
     assert benchmark.queries["q1"].metadata["hops"] == 2
 
 
-def test_two_revisions_in_one_folder_and_missing_shards_are_refused(tmp_path: Path) -> None:
+def test_two_revisions_in_one_folder_and_missing_shards_are_refused(tmp_path):
     folder = write_pages(tmp_path / "docs")
     new, old = (folder / f"queries/{name}" for name in ("train-00000-of-00001", "train/0000"))
     old.parent.mkdir()
@@ -126,7 +125,7 @@ def test_two_revisions_in_one_folder_and_missing_shards_are_refused(tmp_path: Pa
         load(folder)
 
 
-def test_pictures_are_written_once_and_a_changed_file_is_read_anew(tmp_path: Path) -> None:
+def test_pictures_are_written_once_and_a_changed_file_is_read_anew(tmp_path):
     folder = write_pages(tmp_path / "docs")
     before = load(folder)
     files = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*.png")}
@@ -139,7 +138,7 @@ def test_pictures_are_written_once_and_a_changed_file_is_read_anew(tmp_path: Pat
     assert changed.fingerprint != before.fingerprint
 
 
-def test_vidores_and_mtebs_copies_name_ids_and_questions_differently(tmp_path: Path) -> None:
+def test_vidores_and_mtebs_copies_name_ids_and_questions_differently(tmp_path):
     numbers = [page(number, number) for number in (1, 2)]
     row = {"query-id": 5, "query": "Which page?"}
     folder = write_pages(tmp_path / "a", numbers, [row], [label(5, 2, 1.0)], split="test")
@@ -158,7 +157,7 @@ KEYS = st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.integers(0, 6), 
 
 
 @given(KEYS)
-def test_groups_are_connected_components_named_by_their_first(keys: dict[str, list[int]]) -> None:
+def test_groups_are_connected_components_named_by_their_first(keys):
     """As scipy finds them in the graph of questions and keys."""
     links = np.zeros((len(keys) + 7, len(keys) + 7))
     for number, linked in enumerate(keys.values()):
@@ -179,7 +178,7 @@ def picture(benchmark: Benchmark, chart: str) -> bytes:
     return benchmark.corpus[chart].image.data()
 
 
-def test_keypoints_are_labels_and_gold_claims(tmp_path: Path) -> None:
+def test_keypoints_are_labels_and_gold_claims(tmp_path):
     """What else is read, tests/goldens hold."""
     write_charts(tmp_path)
     benchmark = load_charts(tmp_path)
@@ -190,7 +189,7 @@ def test_keypoints_are_labels_and_gold_claims(tmp_path: Path) -> None:
     assert benchmark.qrels[query.query_id] == dict.fromkeys(gold, 1)
 
 
-def test_a_chart_has_the_picture_of_the_row_that_names_it_alone(tmp_path: Path) -> None:
+def test_a_chart_has_the_picture_of_the_row_that_names_it_alone(tmp_path):
     swapped = chart_row("Inter_Document_Text-Chart_00003", KEYPOINTS, BLUE, RED)
     write_charts(tmp_path, [swapped, *ROWS[1:]])
     benchmark = load_charts(tmp_path)
@@ -198,7 +197,7 @@ def test_a_chart_has_the_picture_of_the_row_that_names_it_alone(tmp_path: Path) 
     assert picture(benchmark, "chart_00002_01") == BLUE
 
 
-def test_a_row_may_hold_one_image_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_may_hold_one_image_alone(tmp_path, capsys):
     write_charts(tmp_path, [ROWS[0], ROWS[2]], one_picture=True)
     assert list(load_charts(tmp_path).queries) == ["Single-Point_Text-only_00001"]
     assert "left out 1 of 2 questions" in capsys.readouterr().out
@@ -209,7 +208,7 @@ def test_a_row_may_hold_one_image_alone(tmp_path: Path, capsys: pytest.CaptureFi
     assert picture(benchmark, "chart_00002_01") == BLUE
 
 
-def test_missing_evidence_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_evidence_is_left_out(tmp_path, capsys):
     bare = chart_row("Single-Point_Text-only_00004", {})
     lost = chart_row("Single-Point_Text-only_00005", {"paragraph_00009_01_01": "?"})
     write_charts(tmp_path, [*ROWS, bare, lost])
@@ -224,7 +223,7 @@ def test_missing_evidence_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixt
         load_charts(tmp_path)
 
 
-def test_what_the_bars_say_may_stand_beside(tmp_path: Path) -> None:
+def test_what_the_bars_say_may_stand_beside(tmp_path):
     write_charts(tmp_path)
     bars = tmp_path / "bars.jsonl"
     bars.write_text(json.dumps({"doc_id": "chart_00001_02", "text": "12 in May."}))
@@ -236,7 +235,7 @@ def test_what_the_bars_say_may_stand_beside(tmp_path: Path) -> None:
         load_charts(tmp_path, chart_texts=bars)
 
 
-def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
+def test_missing_and_damaged_files_are_named(tmp_path):
     rows, _ = write_charts(tmp_path)
     arrow = rows / "data-00000-of-00001.arrow"
     arrow.write_bytes(arrow.read_bytes()[:-600])
@@ -252,9 +251,7 @@ QUESTIONS = four_questions()
 
 
 @pytest.fixture
-def entries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_annotations: Callable[..., Path]
-) -> Entries:
+def entries(tmp_path, monkeypatch, write_annotations):
     """Four small data sets, in four layouts, below a project's root."""
     for folder in ("notebooks", "params"):
         (tmp_path / folder).mkdir()
@@ -275,7 +272,7 @@ def entries(
     }
 
 
-def test_every_query_of_every_layout_tells_the_same_things(entries: Entries) -> None:
+def test_every_query_of_every_layout_tells_the_same_things(entries):
     suite = load_collection(entries)
     assert [benchmark.name for benchmark in suite.values()] == list(suite) == list(entries)
     for benchmark in suite.values():
@@ -290,7 +287,7 @@ def test_every_query_of_every_layout_tells_the_same_things(entries: Entries) -> 
     assert told["Chart"]["gold_claims"]
 
 
-def test_open_answers_show_no_options(entries: Entries, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_answers_show_no_options(entries, monkeypatch):
     """As the paper asks MRAG-Bench; another fingerprint, as another thing is asked."""
     monkeypatch.setattr(
         "vrag_kit.benchmarks.datasets.collection.load_mrag_bench", lambda *_, **__: QUESTIONS

@@ -16,20 +16,20 @@ from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers.describe import describe
 from vrag_kit.papers.visual_rag.published import organism_category, question_kind
-from vrag_kit.types import Benchmark, LazyMapping
+from vrag_kit.types import LazyMapping
 
 Write = Callable[..., Path]
 GOOSE = "00001_Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta_leucopsis"
 
 
-def test_query_ids_stay_when_rows_move(write_annotations: Write, tree: Path) -> None:
+def test_query_ids_stay_when_rows_move(write_annotations, tree):
     first, second = {"question": "What color are the feet?"}, {"question": "Are they webbed?"}
     alone = load_visual_rag(write_annotations(first), tree)
     both = load_visual_rag(write_annotations(second, first), tree)
     assert set(alone.queries) < set(both.queries)
 
 
-def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide: Benchmark) -> None:
+def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide):
     first, second = list(guide.queries)[:2]
     part = guide.subset([second, first])
     assert list(part.queries) == list(part.qrels) == list(part.pools) == [first, second]
@@ -40,7 +40,7 @@ def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide: Bench
         guide.subset([first, "nonsense"])
 
 
-def test_the_corpus_holds_each_image_once_in_order(write_annotations: Write, tree: Path) -> None:
+def test_the_corpus_holds_each_image_once_in_order(write_annotations, tree):
     shown, rows = [], []
     for number, names in enumerate(("ca", "abd", "ad")):
         shown.append({f"{GOOSE}/{name}.jpg": int(name == "a") for name in names})
@@ -59,7 +59,7 @@ def test_the_corpus_holds_each_image_once_in_order(write_annotations: Write, tre
     assert benchmark.fingerprint == hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
-def test_statistics_agree_with_a_count_of_the_rows(guide: Benchmark, guide_folder: Path) -> None:
+def test_statistics_agree_with_a_count_of_the_rows(guide, guide_folder):
     lines = (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
     shown = [json.loads(line)["images"] for line in lines]
     pairs, clues = sum(map(len, shown)), sum(sum(each.values()) for each in shown)
@@ -71,7 +71,7 @@ def test_statistics_agree_with_a_count_of_the_rows(guide: Benchmark, guide_folde
     assert table["clue share of pairs"] == round(100 * clues / pairs, 2)
 
 
-def test_a_row_of_version_2_keeps_what_else_it_holds(write_annotations: Write, tree: Path) -> None:
+def test_a_row_of_version_2_keeps_what_else_it_holds(write_annotations, tree):
     more = {"y_rate": 0.25, "y_count": 1, "is_changed_v2": "no"}
     for changes, version in (({}, "v1"), (more, "v2")):
         (query,) = load_visual_rag(write_annotations(changes), tree).queries.values()
@@ -79,7 +79,7 @@ def test_a_row_of_version_2_keeps_what_else_it_holds(write_annotations: Write, t
         assert changes.items() <= query.metadata.items()
 
 
-def test_a_file_that_is_bad_is_named(write_annotations: Write, tree: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_bad_is_named(write_annotations, tree, tmp_path):
     with pytest.raises(VragError, match=r"annotations\.jsonl.*line 2"):
         load_visual_rag(write_annotations({}, {"answer": []}), tree)
     (tmp_path / "bare.jsonl").write_bytes(b"\n\n")
@@ -99,14 +99,14 @@ KINDS = {
 }
 
 
-def test_kinds_of_questions_and_organisms_follow_the_documented_rule() -> None:
+def test_kinds_of_questions_and_organisms_follow_the_documented_rule():
     assert {question: question_kind(question) for question in KINDS} == KINDS
     folders = [GOOSE, "00002_Plantae_T_M_A_B_C_d", "00003_Animalia_Annelida_C_A_B_C_d", "photos"]
     found = [organism_category(folder) for folder in folders]
     assert found == ["birds", "plants", "other animals", "other"]
 
 
-def test_what_is_made_lazily_is_a_mapping() -> None:
+def test_what_is_made_lazily_is_a_mapping():
     names = [str(number) for number in range(2000)]
     doubles = LazyMapping(pd.Index(names, dtype=object), lambda name: 2 * name)
     assert doubles == {name: 2 * name for name in names}

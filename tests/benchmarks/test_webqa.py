@@ -56,7 +56,7 @@ def text_question(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Write:
+def write(tmp_path):
     """Write the three files with four pictures, one in each colour, and the given
     questions by Guid; returns the paths of the annotations and of imgs.tsv.
     """
@@ -83,7 +83,7 @@ def texts(benchmark: Benchmark) -> dict[str, str | None]:
     return {doc_id: document.text for doc_id, document in benchmark.corpus.items()}
 
 
-def test_text_questions_are_asked_of_snippets_or_of_images_too(write: Write) -> None:
+def test_text_questions_are_asked_of_snippets_or_of_images_too(write):
     annotations, images = write({"a1": question(), "b2": text_question()})
     alone = load_webqa(annotations, None, questions="text")
     assert alone.qrels == {"b2": {"s1": 1, "s2": 1, "s3": 0}}
@@ -99,7 +99,7 @@ def test_text_questions_are_asked_of_snippets_or_of_images_too(write: Write) -> 
     assert both.queries["b2"].metadata["reference"] == "They form a zigzag."
 
 
-def test_a_snippet_without_an_id_or_with_anothers_gets_one_of_its_question(write: Write) -> None:
+def test_a_snippet_without_an_id_or_with_anothers_gets_one_of_its_question(write):
     row = text_question(
         txt_posFacts=[snippet(1, snippet_id=None), snippet(2, snippet_id="a b")],
         txt_negFacts=[snippet(3, snippet_id="a b")],
@@ -109,7 +109,7 @@ def test_a_snippet_without_an_id_or_with_anothers_gets_one_of_its_question(write
     assert benchmark.corpus["b2_txt_neg_0"].text == "Fact 3."
 
 
-def test_a_question_becomes_a_query_over_the_whole_corpus(write: Write) -> None:
+def test_a_question_becomes_a_query_over_the_whole_corpus(write):
     bare = question()
     del bare["topic"]
     benchmark = load_webqa(*write({"a1": question(), "b2": question(topic=" "), "c3": bare}))
@@ -120,7 +120,7 @@ def test_a_question_becomes_a_query_over_the_whole_corpus(write: Write) -> None:
     assert benchmark.groups == {"a1": "theatres", "b2": "b2", "c3": "c3"}  # the topic, if any
 
 
-def test_questions_of_other_splits_are_left_out_with_their_images(write: Write) -> None:
+def test_questions_of_other_splits_are_left_out_with_their_images(write):
     train = question(split="train", img_posFacts=[fact(1)], img_negFacts=[])
     files = write({"a1": question(), "b2": text_question(), "c3": train})
     assert list(load_webqa(*files).queries) == ["a1"]
@@ -132,7 +132,7 @@ def test_questions_of_other_splits_are_left_out_with_their_images(write: Write) 
         assert benchmark.queries["b2"].metadata["required_modality"] == "both"
 
 
-def test_of_two_labels_the_positive_counts_and_of_two_captions_the_first(write: Write) -> None:
+def test_of_two_labels_the_positive_counts_and_of_two_captions_the_first(write):
     positive = [fact(2, image_id="30000002")]  # an id may be a text
     negative = [fact(2, caption="Another caption."), fact(0, caption=" ")]
     row = question(img_posFacts=positive, img_negFacts=negative)
@@ -142,7 +142,7 @@ def test_of_two_labels_the_positive_counts_and_of_two_captions_the_first(write: 
     assert texts(benchmark) == expected
 
 
-def test_every_image_is_that_of_its_own_line(write: Write) -> None:
+def test_every_image_is_that_of_its_own_line(write):
     row = question(img_posFacts=[fact(3), fact(1)], img_negFacts=[fact(0), fact(2)])
     annotations, images = write({"a1": row})
     benchmark = load_webqa(annotations, images)
@@ -164,12 +164,12 @@ def test_every_image_is_that_of_its_own_line(write: Write) -> None:
         ([fact(4)], "30000004.*4 lines"),
     ],
 )
-def test_bad_rows_are_named_by_question_and_key(write: Write, facts: object, words: str) -> None:
+def test_bad_rows_are_named_by_question_and_key(write, facts, words):
     with pytest.raises(VragError, match=f"WebQA_train_val.json.*{words}"):
         load_webqa(*write({"a1": question(img_posFacts=facts)}))
 
 
-def test_a_missing_or_broken_file_is_named(write: Write) -> None:
+def test_a_missing_or_broken_file_is_named(write):
     annotations, images = write()
     load = partial(load_webqa, annotations, images)
     with pytest.raises(VragError, match="'all'"):
@@ -200,7 +200,7 @@ def test_a_missing_or_broken_file_is_named(write: Write) -> None:
         (b"30000002\t", "no known format"),
     ],
 )
-def test_a_broken_line_is_named_by_file_and_image(write: Write, line: bytes, words: str) -> None:
+def test_a_broken_line_is_named_by_file_and_image(write, line, words):
     annotations, images = write()
     image = picture(load_webqa(annotations, images), "30000002")
     content = images.read_bytes()
@@ -210,7 +210,7 @@ def test_a_broken_line_is_named_by_file_and_image(write: Write, line: bytes, wor
         image.open()
 
 
-def test_the_fingerprint_changes_with_a_label_or_a_caption(write: Write) -> None:
+def test_the_fingerprint_changes_with_a_label_or_a_caption(write):
     label = question(img_posFacts=[fact(0)], img_negFacts=[fact(2), fact(3)])
     caption = question(img_posFacts=[fact(2, caption="Something else.")])
     rows = [question(), question(), label, caption]
@@ -223,7 +223,7 @@ def test_the_fingerprint_changes_with_a_label_or_a_caption(write: Write) -> None
     assert picture(load_webqa(annotations, images), "30000002").stamp != old
 
 
-def test_captions_only_asks_the_same_questions_of_texts_alone(write: Write) -> None:
+def test_captions_only_asks_the_same_questions_of_texts_alone(write):
     benchmark = load_webqa(*write())
     captions = captions_only(benchmark)
     assert (captions.queries, captions.qrels) == (benchmark.queries, benchmark.qrels)

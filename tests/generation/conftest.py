@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,19 +13,19 @@ from vrag_kit.generation.remote import client
 
 
 @pytest.fixture
-def server() -> Iterator[StrangeServer]:
+def server():
     with StrangeServer() as server:
         yield server
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[AnswerStore]:
+def store(tmp_path):
     with AnswerStore(tmp_path / "a.sqlite") as store:
         yield store
 
 
 @pytest.fixture
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_pauses(monkeypatch):
     """Pauses between retries, except those that a server asks for, are short."""
     import openai._base_client as openai_client
 
@@ -38,7 +36,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def load(checkpoint_of: Callable[[str], Path]) -> Callable[..., LocalGenerator]:
+def load(checkpoint_of):
     """Loads a family's tiny model, greedy: once, except where options are given."""
 
     def opened(family: str, **options: Any) -> LocalGenerator:

@@ -4,7 +4,6 @@ distractors beside a clue.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain, product
 
@@ -72,13 +71,13 @@ def by_draw(contexts: list[Context], query_id: str = "q1") -> Drawn:
 
 
 @given(st.integers(1, 8))
-def test_draws_use_every_clue_before_any_comes_again(clues: int) -> None:
+def test_draws_use_every_clue_before_any_comes_again(clues):
     drawn = [docs[0] for docs in by_draw(gt_clue(benchmark(clues, 3), draws=2 * clues)).values()]
     assert sorted(drawn[:clues]) == sorted(f"c{i}" for i in range(clues))
     assert drawn[clues:] == drawn[:clues]
 
 
-def test_the_clue_moves_and_the_others_keep_their_order() -> None:
+def test_the_clue_moves_and_the_others_keep_their_order():
     b = benchmark(2, 30)
     first, *others = by_draw(one_in_k(b, ks=[5], draws=1))[0, 5]
     for position in (0, 1, -1, 4):
@@ -87,7 +86,7 @@ def test_the_clue_moves_and_the_others_keep_their_order() -> None:
         assert moved == others
 
 
-def test_retrieved_evidence_is_the_head_of_a_run_and_the_first_clue_its_best_ranked_one() -> None:
+def test_retrieved_evidence_is_the_head_of_a_run_and_the_first_clue_its_best_ranked_one():
     run = make_run(
         [("q0", "g0-3", 0.9), ("q0", "g0-0", 0.5), ("q1", "g1-2", 0.9), ("q1", "g1-1", 0.8)]
     )
@@ -99,7 +98,7 @@ def test_retrieved_evidence_is_the_head_of_a_run_and_the_first_clue_its_best_ran
     assert [(c.query_id, c.doc_ids) for c in first_clue(b, run)] == [("q0", ("g0-0",))]
 
 
-def test_what_is_left_out_is_searched_neither_in_a_pool_nor_in_the_corpus() -> None:
+def test_what_is_left_out_is_searched_neither_in_a_pool_nor_in_the_corpus():
     left_out = {"q1": frozenset({"c0", "n2"})}
     pooled = replace(benchmark(1, 3), left_out=left_out, pools={"q1": ("n2", "n1"), "q2": ()})
     assert [pooled.searchable(query_id) for query_id in ("q1", "q2")] == [["n1"], []]
@@ -110,7 +109,7 @@ def test_what_is_left_out_is_searched_neither_in_a_pool_nor_in_the_corpus() -> N
 
 @given(st.integers(3, 30), st.integers(2, 6))
 @settings(max_examples=20)
-def test_easy_negatives_are_of_as_many_groups_as_possible(groups: int, images: int) -> None:
+def test_easy_negatives_are_of_as_many_groups_as_possible(groups, images):
     b = several(groups, max(images, 20))
     most = min(20, (groups - 1) * images + 1)
     ks = sorted({3, most})
@@ -125,7 +124,7 @@ def test_easy_negatives_are_of_as_many_groups_as_possible(groups: int, images: i
         assert easy[draw, most][:3] == easy[draw, 3]
 
 
-def test_a_seed_moves_clues_non_clues_and_easy_negatives_alike() -> None:
+def test_a_seed_moves_clues_non_clues_and_easy_negatives_alike():
     b, others = benchmark(5, 30), several(8, 6)
     for setting in (gt_clue, non_clue):
         assert by_draw(setting(b, seed=1)) != by_draw(setting(b, seed=2))
@@ -133,7 +132,7 @@ def test_a_seed_moves_clues_non_clues_and_easy_negatives_alike() -> None:
     assert [context.doc_ids[1:] for context in one] != [context.doc_ids[1:] for context in two]
 
 
-def test_a_notebooks_needs_are_compared_with_what_a_benchmark_has() -> None:
+def test_a_notebooks_needs_are_compared_with_what_a_benchmark_has():
     table = notebook_requirements(benchmark(2, 10)).set_index("notebook")
     needs = table.loc["04_top_k_vs_one_in_k", ["candidates", "non_clues", "cut"]]
     assert needs.tolist() == [20, 19, True]
@@ -142,7 +141,7 @@ def test_a_notebooks_needs_are_compared_with_what_a_benchmark_has() -> None:
     assert list(few.index[few["cut"]]) == cut  # whose other k are their own
 
 
-def test_adding_a_query_or_a_document_or_a_k_moves_nothing_else() -> None:
+def test_adding_a_query_or_a_document_or_a_k_moves_nothing_else():
     b = benchmark(3, 300)
     before = by_draw(one_in_k(b))
     more = {"queries": {**b.queries, "q0": Query(query_id="q0", text="?")}}
@@ -159,7 +158,7 @@ def test_adding_a_query_or_a_document_or_a_k_moves_nothing_else() -> None:
 
 @given(st.integers(1, 8), st.integers(19, 40), st.integers(0, 99))
 @settings(max_examples=30)
-def test_one_in_k_has_its_clue_first_and_is_nested(clues: int, others: int, seed: int) -> None:
+def test_one_in_k_has_its_clue_first_and_is_nested(clues, others, seed):
     b = benchmark(clues, others)
     contexts, single = by_draw(one_in_k(b, seed=seed)), by_draw(gt_clue(b, seed=seed))
     distractors = by_draw(non_clue(b, seed=seed))
@@ -177,7 +176,7 @@ def test_one_in_k_has_its_clue_first_and_is_nested(clues: int, others: int, seed
 
 @given(st.integers(5, 9), st.integers(20, 30), st.integers(0, 9))
 @settings(max_examples=20)
-def test_m_clues_are_nested_alone_and_among_others(clues: int, others: int, seed: int) -> None:
+def test_m_clues_are_nested_alone_and_among_others(clues, others, seed):
     b = benchmark(clues, others)
     alone = by_draw(m_gt(b, seed=seed))
     shown = [c for c in m_in_k(b, seed=seed) if c.query_id == "q1"]
@@ -193,7 +192,7 @@ def test_m_clues_are_nested_alone_and_among_others(clues: int, others: int, seed
             assert alone[draw, m][: m - 1] == alone[draw, max(1, m - 1)][: m - 1]
 
 
-def test_a_k_beyond_the_pool_is_cut_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_k_beyond_the_pool_is_cut_and_said(capsys):
     b = benchmark(2, 10)
     shown = [(len(each.doc_ids), each.k) for each in one_in_k(b, ks=[3, 15, 20], draws=1)]
     assert shown == [(3, 3), (11, 11)] * 2
@@ -226,7 +225,7 @@ def both_find(documents: list[str]) -> pd.DataFrame:
 RUNS = {"image": both_find(PICTURES), "text": both_find(TEXTS)}
 
 
-def test_the_modes_of_a_small_case_are_those_of_the_definition() -> None:
+def test_the_modes_of_a_small_case_are_those_of_the_definition():
     contexts = evidence_modes(small(), RUNS, ks={"image": 2, "text": 3})
     found = {}
     for context in contexts:
@@ -248,7 +247,7 @@ def test_the_modes_of_a_small_case_are_those_of_the_definition() -> None:
     assert evidence_modes(small(), RUNS, seed=1) != evidence_modes(small(), RUNS, seed=2)
 
 
-def test_a_pool_and_what_a_query_may_not_be_shown_bound_the_distractors() -> None:
+def test_a_pool_and_what_a_query_may_not_be_shown_bound_the_distractors():
     pools = {"q0": ("p0", "p1", "p3", "t3"), "q1": ("t0", "t1")}
     benchmark = small(pools=pools, left_out={"q0": frozenset({"p3"})})
     runs = {"image": make_run([("q0", "p0", 1.0)]), "text": make_run([("q1", "t1", 1.0)])}
@@ -257,7 +256,7 @@ def test_a_pool_and_what_a_query_may_not_be_shown_bound_the_distractors() -> Non
     assert set(shown["q1", "gt_plus_distractors"]) == {"t0", "t1"}
 
 
-def test_side_by_side_shows_the_best_of_each_run_pictures_first() -> None:
+def test_side_by_side_shows_the_best_of_each_run_pictures_first():
     both, _ = top_k_per_modality(small(), RUNS, ks={"text": 2, "image": 1})
     assert (both.setting, both.k, both.doc_ids) == ("both", 3, ("p0", "t0", "t1"))
     image, _ = top_k_per_modality(small(), RUNS, ks={"image": 7, "text": 0})
@@ -283,13 +282,13 @@ def ranked(guide: Benchmark) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def arms(guide: Benchmark) -> Arms:
+def arms(guide):
     stage, look_alikes = with_contradicting_images("field-guide-small", with_blank_images(guide))
     others = distractor_sets(guide, ranked(guide), most=4) | look_alikes
     return clue_with_distractors(stage, others, ks=[1, 3, 5])
 
 
-def test_every_arm_has_the_clue_of_the_first_draw_in_place(guide: Benchmark, arms: Arms) -> None:
+def test_every_arm_has_the_clue_of_the_first_draw_in_place(guide, arms):
     clues = {context.query_id: context.doc_ids[0] for context in gt_clue(guide, draws=1)}
     alone, duplicate = (kinds.ALONE, "first"), (kinds.DUPLICATE, "first")
     assert set(arms) == {alone, duplicate, *product(KINDS, ("first", "last"))}
@@ -302,7 +301,7 @@ def test_every_arm_has_the_clue_of_the_first_draw_in_place(guide: Benchmark, arm
             assert context.doc_ids[0 if place == "first" else -1] == clues[context.query_id]
 
 
-def test_distractors_are_of_their_kind(guide: Benchmark, arms: Arms) -> None:
+def test_distractors_are_of_their_kind(guide, arms):
     run = ranked(guide)
     for place, context in enumerate(arms[kinds.SAME, "first"]):
         query_id, clue = context.query_id, context.doc_ids[0]
@@ -320,7 +319,7 @@ def test_distractors_are_of_their_kind(guide: Benchmark, arms: Arms) -> None:
         assert set(rest) <= {blank_id(clue)}
 
 
-def test_a_blank_is_grey_and_as_large_as_the_clue(guide: Benchmark, arms: Arms) -> None:
+def test_a_blank_is_grey_and_as_large_as_the_clue(guide, arms):
     stage, context = with_blank_images(guide), arms[kinds.BLANK, "last"][0]
     (message,) = build_prompt(stage, context, PROMPTS.use_template("several_images"))
     images = [part for part in message.parts if not isinstance(part, str)]
@@ -331,7 +330,7 @@ def test_a_blank_is_grey_and_as_large_as_the_clue(guide: Benchmark, arms: Arms) 
     assert stage.pools == guide.pools
 
 
-def test_a_shallow_run_cuts_all_kinds(guide: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_shallow_run_cuts_all_kinds(guide, capsys):
     clues = {(query_id, each) for query_id in guide.queries for each in guide.relevant(query_id)}
     run = ranked(guide)
     others = run[[each not in clues for each in zip(run["query_id"], run["doc_id"], strict=True)]]
@@ -374,6 +373,6 @@ UNKNOWN = Context(query_id="q", setting="zeroshot", k=0)
         (lambda: evidence_modes(small(), IMAGES, ks=KS), "no run of the modality 'text'"),
     ],
 )
-def test_too_few_images_are_named_with_what_to_do(call: Callable[[], object], words: str) -> None:
+def test_too_few_images_are_named_with_what_to_do(call, words):
     with pytest.raises(VragError, match=words):
         call()

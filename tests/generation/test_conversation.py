@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -25,7 +24,6 @@ from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
 from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS
 from vrag_kit.synthetic.mrag_suite.prompts import LongQuestions, ask_long, questions_in_parts
 from vrag_kit.types import Benchmark, Context, Query
-from vrag_kit.workspace import Workspace
 
 PAPER = PROMPT_SETS["paper"]
 OWN = ConversationConfig(prompts=PAPER)
@@ -34,12 +32,12 @@ Ask = Callable[..., pd.DataFrame]
 
 
 @pytest.fixture
-def model(server: StrangeServer) -> dict[str, object]:
+def model(server):
     return {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
 
 
 @pytest.fixture
-def ask(model: dict[str, object], at: Workspace) -> Ask:
+def ask(model, at):
     """Asks the served model the questions."""
 
     def ask(
@@ -69,7 +67,7 @@ def bodies(server: StrangeServer) -> list[str]:
     return asked
 
 
-def test_a_turn_sees_one_of_3_histories(server: StrangeServer, ask: Ask, tmp_path: Path) -> None:
+def test_a_turn_sees_one_of_3_histories(server, ask, tmp_path):
     talks = make_conversations(tmp_path, {"a": 3}, alone=["s"])
     said(server, ("a", 0, "say A car."), ("a", 1, "say Answer: blue"), ("a", 2, "say Old."))
     last = {}
@@ -94,7 +92,7 @@ def test_a_turn_sees_one_of_3_histories(server: StrangeServer, ask: Ask, tmp_pat
         ConversationConfig(prompts=PAPER, history="own")
 
 
-def test_turns_are_asked_in_order(server: StrangeServer, ask: Ask, tmp_path: Path) -> None:
+def test_turns_are_asked_in_order(server, ask, tmp_path):
     talks = make_conversations(tmp_path, {"a": 3, "b": 2, "c": 4})
     contexts = contexts_of(talks)
     table = ask(talks, contexts=contexts[::-1])
@@ -110,7 +108,7 @@ def test_turns_are_asked_in_order(server: StrangeServer, ask: Ask, tmp_path: Pat
     assert len(bodies(server)) == 9
 
 
-def test_an_early_stop_saves_calls(server: StrangeServer, ask: Ask, tmp_path: Path) -> None:
+def test_an_early_stop_saves_calls(server, ask, tmp_path):
     plan = {"a": "RWWRR", "c": "MRMR", "d": "WWRR", "f": "RRMW"}  # right, wrong, missing
     talks = make_conversations(tmp_path, {talk: len(turns) for talk, turns in plan.items()})
     wrong = {"M": "say I don't know", "W": "say It is red."}
@@ -130,8 +128,8 @@ def test_an_early_stop_saves_calls(server: StrangeServer, ask: Ask, tmp_path: Pa
 
 @pytest.mark.slow
 def test_an_unparsed_verdict_stops_nothing_and_an_empty_answer_is_not_right(
-    server: StrangeServer, ask: Ask, model: dict[str, object], tmp_path: Path, at: Workspace
-) -> None:
+    server, ask, model, tmp_path, at
+):
     talks = make_conversations(tmp_path, {"a": 3, "b": 4})
     said(server, ("b", 0, "empty"), ("b", 1, "empty"))
     server.plans["Ground Truth"] = ["say Both CORRECT and WRONG, I think."]
@@ -144,7 +142,7 @@ def test_an_unparsed_verdict_stops_nothing_and_an_empty_answer_is_not_right(
 
 
 @pytest.fixture(scope="session")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
+def tokenizer(tmp_path_factory):
     """A word is a token, and one stands before every text and one behind it."""
     folder = tmp_path_factory.mktemp("tokenizer")
     words = Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "?": 2}, unk_token="?"))
@@ -158,15 +156,13 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @given(st.lists(st.text("ab.", min_size=1, max_size=4), max_size=9), st.integers(1, 6))
 @settings(max_examples=60)
-def test_answers_are_cut_to_first_tokens(tokenizer: str, words: list[str], tokens: int) -> None:
+def test_answers_are_cut_to_first_tokens(tokenizer, words, tokens):
     kept, enough = TokenLimit(tokens, tokenizer)("  ".join(words))
     assert kept == "  ".join(words[: tokens - 1])
     assert enough == (len(words) >= max(tokens - 1, 1))
 
 
-def test_the_cut_text_is_the_answer_and_enters_the_history(
-    server: StrangeServer, ask: Ask, tmp_path: Path, tokenizer: str
-) -> None:
+def test_the_cut_text_is_the_answer_and_enters_the_history(server, ask, tmp_path, tokenizer):
     talks, first = make_conversations(tmp_path, {"a": 2, "b": 2, "c": 2}), ["a-0", "b-0", "c-0"]
     said(server, ("a", 0, "say one two three four"), ("b", 0, "truncated"), ("c", 0, "say one two"))
     how = ConversationConfig(prompts=PAPER, cut=TokenLimit(4, tokenizer))
@@ -184,7 +180,7 @@ def test_the_cut_text_is_the_answer_and_enters_the_history(
         TokenLimit(75, str(tmp_path))("words")
 
 
-def test_a_failed_turn_ends_conversations(server: StrangeServer, ask: Ask, tmp_path: Path) -> None:
+def test_a_failed_turn_ends_conversations(server, ask, tmp_path):
     talks = make_conversations(tmp_path, {"a": 3, "b": 3})
     said(server, ("a", 1, "filtered"), ("b", 0, "say A car."), ("b", 1, "empty"))
     table = ask(talks)
@@ -193,7 +189,7 @@ def test_a_failed_turn_ends_conversations(server: StrangeServer, ask: Ask, tmp_p
     assert "User: turn 1 of b?\nAssistant: \nQuery: turn 2 of b?" in bodies(server)[-1]
 
 
-def test_both_answers_come_from_one_call(server: StrangeServer, ask: Ask, tmp_path: Path) -> None:
+def test_both_answers_come_from_one_call(server, ask, tmp_path):
     benchmark = make_conversations(tmp_path, {}, alone=["a", "b", "c"])
     server.plans = {
         "turn 0 of a?": ["say Short answer: red\nLong answer: It is red."],
@@ -229,9 +225,7 @@ def in_parts(benchmark: Benchmark) -> LongQuestions:
     return questions_in_parts(World(), benchmark, contexts_of(benchmark), PAPER)
 
 
-def test_a_long_answer_joins_short_ones(
-    server: StrangeServer, model: dict[str, object], tmp_path: Path, at: Workspace
-) -> None:
+def test_a_long_answer_joins_short_ones(server, model, tmp_path, at):
     server.plans = {
         "Which color has a?": ["say red"],
         "Which size has a?": ["say I don't know."],
@@ -274,9 +268,7 @@ def test_a_long_answer_joins_short_ones(
         ("Short answer: red\nor blue\nLong answer: x", "longer", None),
     ],
 )
-def test_labels_are_read_in_any_case_and_in_bold_and_no_other_form(
-    raw: str, short: str, long: str | None
-) -> None:
+def test_labels_are_read_in_any_case_and_in_bold_and_no_other_form(raw, short, long):
     """Without a long answer there is none, for the reason in place of the short one."""
     if long is None:
         assert parse_short(raw) == parse_long(raw)
@@ -285,7 +277,7 @@ def test_labels_are_read_in_any_case_and_in_bold_and_no_other_form(
         assert (parse_short(raw)["answer"], parse_long(raw)["answer"]) == (short, long)
 
 
-def test_parts_are_asked_about_the_same_documents(tmp_path: Path) -> None:
+def test_parts_are_asked_about_the_same_documents(tmp_path):
     benchmark = make_conversations(tmp_path, {"a": 2})
     pools = {"a-0": ("x",), "a-1": ("y",)}
     labelled = replace(benchmark, qrels={"a-0": {"x": 1}}, pools=pools)

@@ -45,7 +45,7 @@ class Watchful(StrangeServer):
 
 
 @pytest.mark.slow
-def test_killed_at_any_turn_two_processes_lose_and_double_nothing(tmp_path: Path) -> None:
+def test_killed_at_any_turn_two_processes_lose_and_double_nothing(tmp_path):
     make_conversations(tmp_path, LENGTHS)
     store = tmp_path / "stormy" / "answers.sqlite"
     store.parent.mkdir()

@@ -43,13 +43,13 @@ State = dict[str, torch.Tensor]
 
 
 @pytest.fixture
-def copied(checkpoint_of: Copy, tmp_path: Path) -> Copy:
+def copied(checkpoint_of, tmp_path):
     """Copies a family's checkpoint, to change it."""
     return lambda family: shutil.copytree(checkpoint_of(family), tmp_path / "m")
 
 
 @pytest.fixture
-def paint(tmp_path: Path) -> Paint:
+def paint(tmp_path):
     """Images of the colours that a string names, "rgb", each of another size and shape."""
 
     def make(order: str) -> list[ImageFile]:
@@ -63,7 +63,7 @@ def paint(tmp_path: Path) -> Paint:
 
 
 @pytest.fixture
-def prompts(paint: Paint) -> list[Prompt]:
+def prompts(paint):
     pictures = paint("rgbrwg")
     return [
         worded("several_images", "What color is it?", pictures[:3]),
@@ -84,7 +84,7 @@ def next_token(model: LocalGenerator, prompts: list[Prompt]) -> torch.Tensor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_logits_are_those_of_transformers(family: str, load: Load, prompts: list[Prompt]) -> None:
+def test_logits_are_those_of_transformers(family, load, prompts):
     model = load(family)
     model.prepare()
     if family == "mllama":  # its text comes last, and never in one batch with pictures
@@ -108,9 +108,7 @@ def test_logits_are_those_of_transformers(family: str, load: Load, prompts: list
     torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-3)
 
 
-def test_features_that_give_other_logits_than_pixels_are_not_reused(
-    load: Load, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_features_that_give_other_logits_than_pixels_are_not_reused(load, monkeypatch, capsys):
     own = LlavaForConditionalGeneration.forward
 
     @functools.wraps(own)
@@ -125,7 +123,7 @@ def test_features_that_give_other_logits_than_pixels_are_not_reused(
     assert "because precomputed features give other logits than pixels" in capsys.readouterr().out
 
 
-def test_greedy_answers_have_probabilities_and_seeds(load: Load, prompts: list[Prompt]) -> None:
+def test_greedy_answers_have_probabilities_and_seeds(load, prompts):
     model = load("llava", name="own")
     model.prepare()
     with recorded_logits(model.loaded.model) as steps:
@@ -141,7 +139,7 @@ def test_greedy_answers_have_probabilities_and_seeds(load: Load, prompts: list[P
     assert "probability" not in first[0].fields
 
 
-def test_batches_halve(load: Load, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_halve(load, prompts, monkeypatch):
     model = load("llava")
     wanted, generate = model.generate(prompts), model.loaded.model.generate
 
@@ -156,7 +154,7 @@ def test_batches_halve(load: Load, prompts: list[Prompt], monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_prompt_is_as_long_as_its_forecast(family: str, load: Load, paint: Paint) -> None:
+def test_a_prompt_is_as_long_as_its_forecast(family, load, paint):
     model, pictures = load(family), paint("grbbg")
     sizes = {picture.where: picture.open().size for picture in pictures}
     for count in (0, 5):
@@ -168,7 +166,7 @@ def test_a_prompt_is_as_long_as_its_forecast(family: str, load: Load, paint: Pai
 
 
 @pytest.mark.parametrize("family", BUDGETS)
-def test_an_image_takes_no_more_tokens_than_it_may(family: str, load: Load) -> None:
+def test_an_image_takes_no_more_tokens_than_it_may(family, load):
     free, tight = load(family), load(family, max_image_tokens=BUDGETS[family])
     wide, narrow = (model.processor.image_tokens((900, 1300)) for model in (free, tight))
     assert 0 < narrow <= BUDGETS[family] + 3 < wide  # and the marks around it
@@ -177,7 +175,7 @@ def test_an_image_takes_no_more_tokens_than_it_may(family: str, load: Load) -> N
         load("mllama", max_image_tokens=100)
 
 
-def test_a_template_of_strings_gets_image_tokens(load: Load, copied: Copy, paint: Paint) -> None:
+def test_a_template_of_strings_gets_image_tokens(load, copied, paint):
     folder, parts = copied("phi4_multimodal"), [("user", ["What? ", *paint("gb")])]
     one = "{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}"
     whole = f"{{% for message in messages %}}{one}{{% endfor %}}<|assistant|>"
@@ -186,7 +184,7 @@ def test_a_template_of_strings_gets_image_tokens(load: Load, copied: Copy, paint
     assert load_generator(str(folder)).processor.render(parts) == listed
 
 
-def test_what_will_not_fit_is_said_before_and_fails_alone(load: Load, paint: Paint) -> None:
+def test_what_will_not_fit_is_said_before_and_fails_alone(load, paint):
     model, pictures = load("llava", name="fresh"), paint("rgb" * 40)
     prompts = [worded("several_images", "What?", pictures[:count]) for count in (1, 100, 120)]
     forecast = model.estimate_cost(prompts, {each.where: each.open().size for each in pictures})
@@ -200,7 +198,7 @@ def test_what_will_not_fit_is_said_before_and_fails_alone(load: Load, paint: Pai
     assert "control token '<image>'" in last
 
 
-def test_decoding_is_what_the_checkpoint_says_or_greedy(copied: Copy) -> None:
+def test_decoding_is_what_the_checkpoint_says_or_greedy(copied):
     folder, own = copied("llava"), {"do_sample": True, "temperature": 0.6, "top_p": 0.9}
     edit_json(folder / "generation_config.json", **own)
     assert load_generator(str(folder)).decoding == {**own, "max_new_tokens": 128}
@@ -238,7 +236,7 @@ def template(source: str) -> Callable[[Path], object]:
     return lambda folder: (folder / TEMPLATE).write_text(source)
 
 
-def test_the_fingerprint_covers_what_shapes_an_answer(checkpoint_of: Copy, tmp_path: Path) -> None:
+def test_the_fingerprint_covers_what_shapes_an_answer(checkpoint_of, tmp_path):
     pixels = partial(edit, "processor_config.json", "image_processor")
     changes: dict[str, Callable[[Path], object]] = {
         "same": lambda folder: None,
@@ -277,7 +275,7 @@ DAMAGES: list[tuple[str, Callable[[Path], object], str]] = [
 ]
 
 
-def test_a_broken_model_is_missing_in_a_dry_run(copied: Copy, tmp_path: Path) -> None:
+def test_a_broken_model_is_missing_in_a_dry_run(copied, tmp_path):
     folder = copied("llava")
     (folder / "config.json").write_text("{", encoding="utf-8")
     with dry_run(tmp_path) as recorded:
@@ -288,16 +286,14 @@ def test_a_broken_model_is_missing_in_a_dry_run(copied: Copy, tmp_path: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("family", "damage", "message"), DAMAGES)
-def test_a_bad_checkpoint_is_refused_with_the_reason(
-    family: str, damage: Callable[[Path], object], message: str, copied: Copy
-) -> None:
+def test_a_bad_checkpoint_is_refused_with_the_reason(family, damage, message, copied):
     folder = copied(family)
     damage(folder)
     with pytest.raises(VragError, match=message):
         load_generator(str(folder)).prepare()
 
 
-def test_options_that_change_no_answer_are_no_part_of_the_key(load: Load, paint: Paint) -> None:
+def test_options_that_change_no_answer_are_no_part_of_the_key(load, paint):
     prompt = [worded("one_image", "What?", paint("b"))]
     plain, mapped = load("llava"), load("llava", device_map="auto")
     assert plain.generate(prompt) == mapped.generate(prompt)
@@ -310,7 +306,7 @@ def test_options_that_change_no_answer_are_no_part_of_the_key(load: Load, paint:
     assert (half.deterministic, plain.deterministic) == (False, True)
 
 
-def test_code_of_a_checkpoint_does_not_run_unless_told(copied: Copy, tmp_path: Path) -> None:
+def test_code_of_a_checkpoint_does_not_run_unless_told(copied, tmp_path):
     folder, code = copied("llava"), {"AutoConfig": "strange.Config"}
     edit_json(folder / "config.json", model_type="strange", auto_map=code)
     mark = f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Config: ...\n"
@@ -320,7 +316,7 @@ def test_code_of_a_checkpoint_does_not_run_unless_told(copied: Copy, tmp_path: P
     assert not (tmp_path / "ran").exists()
 
 
-def test_phi_4_answers_with_its_vision_adapter(load: Load, paint: Paint) -> None:
+def test_phi_4_answers_with_its_vision_adapter(load, paint):
     model, prompt = load("phi4_multimodal"), [worded("one_image", "What?", paint("b"))]
     adapted = next_token(model, prompt)
     assert model.loaded.model.active_adapters() == ["vision"]
@@ -349,8 +345,8 @@ def logits(model: LocalGenerator, prompts: list[Prompt]) -> list[torch.Tensor]:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "gemma3", "mllama", "phi4_multimodal"])
 def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
-    family: str, checkpoint_of: Copy, paint: Paint
-) -> None:
+    family, checkpoint_of, paint
+):
     model = opened(checkpoint_of(family))
     model.prepare()
     assert model.shares_prefixes
@@ -365,7 +361,7 @@ def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
 
 
 @pytest.mark.slow
-def test_a_short_prompt_beside_one_of_far_positions(tmp_path: Path, paint: Paint) -> None:
+def test_a_short_prompt_beside_one_of_far_positions(tmp_path, paint):
     """Phi-4 tells all positions of a batch otherwise where one prompt is long."""
     folder = build("phi4_multimodal", tmp_path / "phi4")
     near = {"original_max_position_embeddings": 1_000}
@@ -382,7 +378,7 @@ def test_a_short_prompt_beside_one_of_far_positions(tmp_path: Path, paint: Paint
     assert not torch.allclose(together[1:], alone, atol=1e-3)
 
 
-def test_another_prompts_keys_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_prompts_keys_are_noticed(tmp_path, monkeypatch):
     """A model of 32 layers in bfloat16, whose rounding is that of a real one."""
     monkeypatch.setitem(tiny_models._TEXT, "num_hidden_layers", 32)
     model = opened(build("llava", tmp_path / "deep"), dtype="bfloat16")
@@ -401,8 +397,8 @@ def test_another_prompts_keys_are_noticed(tmp_path: Path, monkeypatch: pytest.Mo
 
 @given(st.integers(1, 20), st.integers(1, 12), st.booleans(), st.booleans())
 def test_every_prompt_is_in_one_batch_and_nested_ones_are_together_where_they_fit(
-    owners: int, size: int, batched: bool, shares_prefixes: bool
-) -> None:
+    owners, size, batched, shares_prefixes
+):
     images = [ImageFile(Path(f"{i}.png")) for i in range(4)]
     prompts = {}
     for owner in range(owners):

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import factories
@@ -37,7 +35,7 @@ from vrag_kit.generation.remote.providers import ENDPOINTS
 from vrag_kit.judging import RuleJudge, add_rouge, judge_answers
 from vrag_kit.papers.visual_rag.answers import detect_abstention
 from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.types import Benchmark, Failure, Status
+from vrag_kit.types import Failure, Status
 from vrag_kit.workspace import Workspace
 
 SECRET = "tk-Lorem1psum2dolor"
@@ -45,9 +43,7 @@ LOCAL = "m@http://localhost:1/v1"
 pytestmark = pytest.mark.usefixtures("short_pauses")
 
 
-def test_a_redirection_takes_the_key_to_no_other_host(
-    server: StrangeServer, store: AnswerStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_redirection_takes_the_key_to_no_other_host(server, store, monkeypatch):
     monkeypatch.setenv("GATEWAY", SECRET)
     with StrangeServer() as other:
         server.plans = {"Reply with the word": [f"to {other.url}/chat/completions"]}
@@ -56,7 +52,7 @@ def test_a_redirection_takes_the_key_to_no_other_host(
         assert other.requests == []
 
 
-def test_what_only_sounds_like_a_secret_may_be_in_an_entry() -> None:
+def test_what_only_sounds_like_a_secret_may_be_in_an_entry():
     body = {"thinking_tokens": 100, "eos_token": "</s>", "reasoning_effort": "medium"}
     body |= {"extra": {"prefix": "task-2-answer", "draft": "Qwen/Qwen2.5-VL-7B-Instruct-AWQ"}}
     entry = {"model": LOCAL, "body": {**body, "guide": "Use basic English. Name 123 things"}}
@@ -74,7 +70,7 @@ def test_what_only_sounds_like_a_secret_may_be_in_an_entry() -> None:
         ({"model": "m@http://localhost:1/v1?key=pw-1", "timeout": "long"}, "a query", "pw-1"),
     ],
 )
-def test_a_secret_is_refused_and_not_shown(entry: dict[str, Any], named: str, secret: str) -> None:
+def test_a_secret_is_refused_and_not_shown(entry, named, secret):
     """More are in `bad_inputs.csv`."""
     with pytest.raises(VragError, match=named) as refused:
         load_generator({"model": LOCAL, **entry}, decoding={"temperature": 0})
@@ -82,7 +78,7 @@ def test_a_secret_is_refused_and_not_shown(entry: dict[str, Any], named: str, se
     assert "`key`" in str(refused.value)
 
 
-def test_images_arrive_in_order_with_the_same_pixels(server: StrangeServer, tmp_path: Path) -> None:
+def test_images_arrive_in_order_with_the_same_pixels(server, tmp_path):
     noise, exif = Image.effect_noise((64, 48), 90).convert("RGB"), Image.Exif()
     exif[0x0112] = 6
     noise.save(tmp_path / "turned.jpg", exif=exif)
@@ -105,9 +101,7 @@ def test_images_arrive_in_order_with_the_same_pixels(server: StrangeServer, tmp_
     assert data_url(ImageFile(tmp_path / "plain.jpg")).startswith("data:image/jpeg")  # as it is
 
 
-def test_what_is_sent_is_recorded(
-    server: StrangeServer, store: AnswerStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_sent_is_recorded(server, store, monkeypatch):
     """`requests.json` of the goldens holds what every endpoint and server is sent."""
     monkeypatch.setitem(ENDPOINTS["openai"], "base_url", server.url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
@@ -124,7 +118,7 @@ def test_what_is_sent_is_recorded(
     assert (answer.sample, answer.fields["served"]) == (3, "strange-2026")
 
 
-def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Path) -> None:
+def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path):
     own = {"do_sample": True, "temperature": 0.6, "top_k": 20}
     (tmp_path / "generation_config.json").write_text(json.dumps(own))
     place = f"{tmp_path}@http://localhost:1/v1"
@@ -136,12 +130,7 @@ def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Pat
         load_generator({"model": place}, decoding={"temperature": None})
 
 
-def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(
-    server: StrangeServer,
-    store: AnswerStore,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(server, store, monkeypatch, capsys):
     def ask() -> Any:
         model = load_generator({"model": "gpt-4o@openai", "retries": 0})
         return ask_prompts(model, [question("what?"), question("strange?")], store)
@@ -164,7 +153,7 @@ def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(
     assert "sk-secret" not in capsys.readouterr().out
 
 
-def test_samples_are_seeded_apart(server: StrangeServer, store: AnswerStore) -> None:
+def test_samples_are_seeded_apart(server, store):
     tasks = [Task(sample=n, samples=9) for n in (0, 1, 0)]
     prompts = [question("what?")]
     first, second, again = (
@@ -175,7 +164,7 @@ def test_samples_are_seeded_apart(server: StrangeServer, store: AnswerStore) -> 
     assert first[0].raw == good_words(words)
 
 
-def test_the_key_holds_what_determines_the_answer_and_a_given_name_but_no_port() -> None:
+def test_the_key_holds_what_determines_the_answer_and_a_given_name_but_no_port():
     def key(place: str = "http://localhost:1/v1", **options: Any) -> tuple[str, str]:
         entry = {"model": f"gpt-4o@{place}", "decoding": {"temperature": 0}, **options}
         model = load_generator(entry)
@@ -215,8 +204,8 @@ ASKED = [question(f"number {n}?") for n in range(40)]
     ],
 )
 def test_each_failure_is_kept_for_what_it_is_and_only_what_is_missing_is_asked_again(
-    plan: str, status: str, calls: int, server: StrangeServer, store: AnswerStore
-) -> None:
+    plan, status, calls, server, store
+):
     prompts = [question("first?"), question("strange?"), question("last?")]
     server.plans = {"strange?": plan.split(", ")}
 
@@ -248,9 +237,7 @@ def test_each_failure_is_kept_for_what_it_is_and_only_what_is_missing_is_asked_a
         ("status 501 not me", "HTTP 501"),
     ],
 )
-def test_what_would_fail_every_question_is_said_after_one_short_call(
-    plan: str, words: str, server: StrangeServer, store: AnswerStore
-) -> None:
+def test_what_would_fail_every_question_is_said_after_one_short_call(plan, words, server, store):
     server.plans = {"Reply with the word": [plan], "what?": [plan]}
     with pytest.raises(VragError, match=words):
         ask_prompts(connect(server, retries=0), [question("what?")] * 2, store)
@@ -258,7 +245,7 @@ def test_what_would_fail_every_question_is_said_after_one_short_call(
     assert store.table().empty
 
 
-def test_a_missing_server_or_model_is_refused(server: StrangeServer, store: AnswerStore) -> None:
+def test_a_missing_server_or_model_is_refused(server, store):
     with StrangeServer() as other:
         other.serves = "another"
         with pytest.raises(VragError, match=r"another and strange-2026.*`name`"):
@@ -268,7 +255,7 @@ def test_a_missing_server_or_model_is_refused(server: StrangeServer, store: Answ
             ask_prompts(connect(*urls, retries=0), ASKED, store)
 
 
-def test_a_revoked_key_stops_and_loses_nothing(server: StrangeServer, store: AnswerStore) -> None:
+def test_a_revoked_key_stops_and_loses_nothing(server, store):
     server.plans, server.seconds = {"number 9?": ["status 401 revoked", "good"]}, 0.02
     with pytest.raises(VragError, match="revoked"):
         ask_prompts(connect(server), ASKED[:20], store, at=Workspace(batch_size=32))
@@ -279,7 +266,7 @@ def test_a_revoked_key_stops_and_loses_nothing(server: StrangeServer, store: Ans
     assert calls == [2 if n == 9 else 1 for n in range(20)]
 
 
-def test_an_endpoint_that_is_gone_stops_the_run(store: AnswerStore) -> None:
+def test_an_endpoint_that_is_gone_stops_the_run(store):
     with StrangeServer({"number": ["hollow"]}) as a, StrangeServer({"number": ["hollow"]}) as b:
         words = f"1\\d calls in a row .*the endpoint's reply.*When {a.url}, {b.url}"
         with pytest.raises(VragError, match=words):
@@ -287,7 +274,7 @@ def test_an_endpoint_that_is_gone_stops_the_run(store: AnswerStore) -> None:
         assert len(a.requests) + len(b.requests) < 40
 
 
-def test_what_single_prompts_are_refused_for_does_not_stop_the_run(store: AnswerStore) -> None:
+def test_what_single_prompts_are_refused_for_does_not_stop_the_run(store):
     prompts = [question("good?"), *(question(f"odd {n}?") for n in range(19))]
     plans = {"odd": ["status 400 At most 1 image(s), max_tokens aside"]}
     with StrangeServer(plans) as a, StrangeServer(plans) as b:
@@ -296,13 +283,13 @@ def test_what_single_prompts_are_refused_for_does_not_stop_the_run(store: Answer
         assert a.calls("odd 7?") + b.calls("odd 7?") == 1  # no fault of a server
 
 
-def test_calls_run_at_once_up_to_the_limit(server: StrangeServer, store: AnswerStore) -> None:
+def test_calls_run_at_once_up_to_the_limit(server, store):
     server.seconds = 0.3
     ask_prompts(connect(server, concurrency=5), ASKED[:20], store)
     assert server.most_at_once == 5
 
 
-def test_servers_share_the_work_and_answer_as_one(store: AnswerStore, tmp_path: Path) -> None:
+def test_servers_share_the_work_and_answer_as_one(store, tmp_path):
     with StrangeServer(seconds=0.01) as a, StrangeServer(seconds=0.06) as b:
         alone = ask_prompts(connect(a), ASKED, store)
         before = len(a.requests)
@@ -318,9 +305,7 @@ def test_servers_share_the_work_and_answer_as_one(store: AnswerStore, tmp_path: 
 
 
 @pytest.mark.parametrize("plan", ["hang 1", "status 500 oh no", "choiceless"])
-def test_where_one_fails_the_others_go_on_and_it_joins_when_it_is_back(
-    plan: str, store: AnswerStore, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_one_fails_the_others_go_on_and_it_joins_when_it_is_back(plan, store, capsys):
     with StrangeServer({"number": [plan]}) as bad, StrangeServer(seconds=0.02) as good:
         model = connect(bad, good, retries=1, timeout=0.3)
         answers = ask_prompts(model, ASKED[:20], store)
@@ -337,7 +322,7 @@ def priced(server: StrangeServer, **options: Any) -> EndpointGenerator:
     return connect(server, name="m", **{"prices": [10_000.0, 0.0], **options})
 
 
-def test_a_forecast_above_the_cap_stops_the_run(server: StrangeServer, store: AnswerStore) -> None:
+def test_a_forecast_above_the_cap_stops_the_run(server, store):
     dear = connect(server, prices=[1000.0, 50_000.0], max_cost=5)
     forecast = dear.estimate_cost([question("what?")] * 10, {})
     words = len(question("what?")[0].parts[0]) // 4 + 8
@@ -353,7 +338,7 @@ def test_a_forecast_above_the_cap_stops_the_run(server: StrangeServer, store: An
     assert server.requests == []
 
 
-def test_a_run_stops_when_its_cost_is_at_the_cap(server: StrangeServer, store: AnswerStore) -> None:
+def test_a_run_stops_when_its_cost_is_at_the_cap(server, store):
     server.seconds = 0.02
     with pytest.raises(VragError, match=r"have cost \d+.00 US dollars,.* max_cost is 12"):
         ask_prompts(priced(server, max_cost=12, concurrency=2), ASKED[:20], store)
@@ -364,7 +349,7 @@ def test_a_run_stops_when_its_cost_is_at_the_cap(server: StrangeServer, store: A
     assert {answer.fields["cost"] for answer in answers} == {1.0}
 
 
-def test_the_cost_of_retried_failures_is_counted(server: StrangeServer, store: AnswerStore) -> None:
+def test_the_cost_of_retried_failures_is_counted(server, store):
     server.plans = {"strange?": ["truncated"]}
     for _ in range(3):
         again = Workspace(retry_failures=True)
@@ -372,7 +357,7 @@ def test_the_cost_of_retried_failures_is_counted(server: StrangeServer, store: A
     assert store.total_cost("m") == 3
 
 
-def test_a_cap_needs_an_endpoint_that_counts(server: StrangeServer, store: AnswerStore) -> None:
+def test_a_cap_needs_an_endpoint_that_counts(server, store):
     server.plans = {"Reply with the word": ["unmetered"]}
     with pytest.raises(VragError, match="`max_cost: null`"):
         ask_prompts(priced(server), ASKED[:20], store)
@@ -380,7 +365,7 @@ def test_a_cap_needs_an_endpoint_that_counts(server: StrangeServer, store: Answe
     assert {answer.status for answer in answers} == {"ok"}
 
 
-def test_what_an_endpoint_had_in_its_cache_has_its_own_price(server: StrangeServer) -> None:
+def test_what_an_endpoint_had_in_its_cache_has_its_own_price(server):
     server.plans = {"again": ["cached"]}
     model = priced(server, prices=[1000, 2000, 250])
     new, again = (model.generate([question(words)])[0].tokens for words in ("new", "again"))
@@ -390,7 +375,7 @@ def test_what_an_endpoint_had_in_its_cache_has_its_own_price(server: StrangeServ
     assert model.cost(again) == pytest.approx((20 * 1000 + 80 * 250 + 10 * 2000) / 1e6)
 
 
-def test_a_forecast_tells_hours_by_the_calls_at_once_and_tokens_of_answers() -> None:
+def test_a_forecast_tells_hours_by_the_calls_at_once_and_tokens_of_answers():
     model = load_generator({"model": "gpt-4o@openai", "concurrency": 4})
     forecast = model.estimate_cost([question("what?")] * 7_200, {})
     assert forecast.hours == 7_200 * 5 / 4 / 3_600
@@ -400,7 +385,7 @@ def test_a_forecast_tells_hours_by_the_calls_at_once_and_tokens_of_answers() -> 
     assert thinking.answer_tokens == 64 + 500
 
 
-def test_only_models_that_are_known_have_prices_and_a_cap() -> None:
+def test_only_models_that_are_known_have_prices_and_a_cap():
     names = ("gpt-4o-2024-11-20", "gpt-4o-realtime")
     known, strange = (load_generator(f"{name}@openai") for name in names)
     assert (known.max_cost, strange.max_cost) == (25.0, None)
@@ -418,7 +403,7 @@ def test_only_models_that_are_known_have_prices_and_a_cap() -> None:
         ("pixels / 750", (4000, 3000), 1601),  # larger ones are made smaller first
     ],
 )
-def test_images_count_by_published_rules(rule: str, size: tuple[int, int], tokens: int) -> None:
+def test_images_count_by_published_rules(rule, size, tokens):
     assert image_tokens(rule, size) == pytest.approx(tokens, abs=1 if "pixels" in rule else 0)
 
 
@@ -432,15 +417,15 @@ REPLIES = {
 
 
 @pytest.fixture
-def goose(write_annotations: Callable[..., Path], tree: Path) -> Benchmark:
+def goose(write_annotations, tree):
     """Five questions, whose right answer is black."""
     questions = [{"question": f"What color is {part}?"} for part in REPLIES]
     return load_visual_rag(write_annotations(*questions), tree)
 
 
 def test_empty_and_truncated_answers_are_wrong_and_a_refused_one_has_no_score(
-    server: StrangeServer, goose: Benchmark, at: Workspace, capsys: pytest.CaptureFixture[str]
-) -> None:
+    server, goose, at, capsys
+):
     server.plans = {part: [reply] for part, reply in REPLIES.items()}
     model = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
     for came in (": 5 new;", ": 5 from the store;"):

@@ -13,7 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from itertools import permutations
 from pathlib import Path
@@ -24,7 +24,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from strange_server import StrangeServer, connect
+from strange_server import connect
 from typer.testing import CliRunner
 from worded import worded
 
@@ -64,12 +64,12 @@ def rows(path: Path, table: str = "answers") -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture
-def open_store(tmp_path: Path) -> Open:
+def open_store(tmp_path):
     """Opens one store for one more process."""
     return lambda: AnswerStore(tmp_path / "a.sqlite", lease=1.0)
 
 
-def test_a_lease_lasts_while_its_holder_lives(open_store: Open) -> None:
+def test_a_lease_lasts_while_its_holder_lives(open_store):
     holder, other = open_store(), open_store()
     assert holder.claim(["x", "y"]) == ["x", "y"]
     with holder.renew_leases():
@@ -84,7 +84,7 @@ def test_a_lease_lasts_while_its_holder_lives(open_store: Open) -> None:
     other.close()
 
 
-def test_a_failure_is_retried_by_one_of_two_processes(open_store: Open) -> None:
+def test_a_failure_is_retried_by_one_of_two_processes(open_store):
     with open_store() as first, open_store() as second, open_store() as third:
         first.write([answer("x", None, "timeout")], {"x": []})
         seen = second.failures(["x", "y"])
@@ -97,7 +97,7 @@ def test_a_failure_is_retried_by_one_of_two_processes(open_store: Open) -> None:
         assert second.claim(["x"], retry=seen) == []  # it has failed again since
 
 
-def test_a_placeholder_stays_in_a_dry_runs_copy(store: AnswerStore, tmp_path: Path) -> None:
+def test_a_placeholder_stays_in_a_dry_runs_copy(store, tmp_path):
     placeholder = answer("x", **{PLACEHOLDER: "mark"})
     with pytest.raises(VragError, match=r"a\.sqlite: .*placeholder of a dry run"):
         store.write([placeholder], {"x": []})
@@ -108,7 +108,7 @@ def test_a_placeholder_stays_in_a_dry_runs_copy(store: AnswerStore, tmp_path: Pa
     assert store.free(["x"]) == ["x"]
 
 
-def test_a_late_answer_replaces_none_and_an_empty_one_is_never_good(store: AnswerStore) -> None:
+def test_a_late_answer_replaces_none_and_an_empty_one_is_never_good(store):
     failed = answer("y", None, "timeout")
     store.write([answer("x", "Answer: red")], {"x": []})
     store.write([answer("x", "Answer: blue"), failed], {"x": [], "y": []})
@@ -122,7 +122,7 @@ def test_a_late_answer_replaces_none_and_an_empty_one_is_never_good(store: Answe
     st.lists(st.one_of(st.text(st.characters(codec="utf-8")), st.integers(0, 2)), max_size=5),
     st.integers(0, 3),
 )
-def test_keys_are_hashes_of_json(roles: list[str], parts: list[str | int], sample: int) -> None:
+def test_keys_are_hashes_of_json(roles, parts, sample):
     images = [ImageFile(Path(f"{n}.png")) for n in range(3)]
     hashes = [hashlib.sha256(bytes([n])).hexdigest() for n in range(3)]
     infos = {f"{n}.png": ImageInfo(hashes[n], (1, 1)) for n in range(3)}
@@ -136,7 +136,7 @@ def test_keys_are_hashes_of_json(roles: list[str], parts: list[str | int], sampl
     assert answer_ids([prompt], infos, "model", decoding, sample) == expected
 
 
-def test_an_image_that_was_replaced_is_hashed_again(store: AnswerStore, tmp_path: Path) -> None:
+def test_an_image_that_was_replaced_is_hashed_again(store, tmp_path):
     path = tmp_path / "a.png"
     Image.new("RGB", (4, 4)).save(path)
     before = store.image_info([ImageFile(path)])
@@ -175,7 +175,7 @@ INSERT INTO spending VALUES ('someone', 'm', 1.5);
 """A store as it has been written since layout 5, in plain SQL: paid answers stay readable."""
 
 
-def test_a_store_written_earlier_in_todays_layout_is_read_and_not_changed(tmp_path: Path) -> None:
+def test_a_store_written_earlier_in_todays_layout_is_read_and_not_changed(tmp_path):
     path = tmp_path / "a.sqlite"
     prompt = '[{"role": "user", "parts": ["What is red?"]}]'
     with closing(sqlite3.connect(path)) as db:
@@ -195,14 +195,14 @@ def test_a_store_written_earlier_in_todays_layout_is_read_and_not_changed(tmp_pa
     assert path.read_bytes() == before
 
 
-def test_a_store_replaced_while_open_is_refused(store: AnswerStore, tmp_path: Path) -> None:
+def test_a_store_replaced_while_open_is_refused(store, tmp_path):
     AnswerStore(tmp_path / "other.sqlite").close()
     os.replace(tmp_path / "other.sqlite", store.path)
     with pytest.raises(VragError, match="READONLY_DBMOVED"):
         store.write([answer("z")], {"z": []})
 
 
-def test_prompts_are_read_back(server: StrangeServer, store: AnswerStore, tmp_path: Path) -> None:
+def test_prompts_are_read_back(server, store, tmp_path):
     Image.new("RGB", (4, 4)).save(tmp_path / "a.jpg")
     prompt = worded("one_image", "number 0?", [ImageFile(tmp_path / "a.jpg")])
     (given,) = ask_prompts(connect(server), [prompt], store)
@@ -244,9 +244,7 @@ def cut_off(path: Path) -> Path:
         (lambda _: Path("/proc/self/a.sqlite"), "unable to open database file"),
     ],
 )
-def test_a_bad_store_is_left_alone(
-    make: Callable[[Path], Path], words: str, tmp_path: Path
-) -> None:
+def test_a_bad_store_is_left_alone(make, words, tmp_path):
     path, new = make(tmp_path / "a.sqlite"), tmp_path / "new.sqlite"
     before = path.read_bytes() if path.is_file() else None
     with pytest.raises(VragError, match=words):
@@ -259,7 +257,7 @@ def test_a_bad_store_is_left_alone(
 
 
 @pytest.mark.parametrize("part", ["prompt = '[]'", "prompt_id = 'nowhere'"])
-def test_another_prompt_than_was_asked_is_never_shown(part: str, tmp_path: Path) -> None:
+def test_another_prompt_than_was_asked_is_never_shown(part, tmp_path):
     sql = f"UPDATE prompts SET {part} WHERE prompt LIKE '%What of x?%'"
     with AnswerStore(changed(sql)(tmp_path / "answers.sqlite")) as store:
         assert store.prompt("y") == prompts_of("y")["y"]
@@ -267,7 +265,7 @@ def test_another_prompt_than_was_asked_is_never_shown(part: str, tmp_path: Path)
             store.prompt("x")
 
 
-def test_a_full_disk_keeps_what_was_stored(store: AnswerStore) -> None:
+def test_a_full_disk_keeps_what_was_stored(store):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     store.write([answer("first")], {"first": []})
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, limits[1]))
@@ -288,7 +286,7 @@ time.sleep(600)"""
 
 
 @pytest.mark.slow
-def test_questions_of_a_killed_process_are_free_at_once(store: AnswerStore) -> None:
+def test_questions_of_a_killed_process_are_free_at_once(store):
     def owned(sql: str, *values: str) -> list[tuple[str]]:
         with closing(sqlite3.connect(store.path)) as db, db:
             return db.execute(sql, values).fetchall()
@@ -308,7 +306,7 @@ def test_questions_of_a_killed_process_are_free_at_once(store: AnswerStore) -> N
         assert store.claim(["x", "y", "z"]) == ["x", "y", "z"]
 
 
-def test_all_that_stores_hold_is_in_the_merged_one(tmp_path: Path) -> None:
+def test_all_that_stores_hold_is_in_the_merged_one(tmp_path):
     failed = answer("y", None, "timeout")
     a = stored(tmp_path / "a.sqlite", answer("x"), failed, answer("z", cost=0.5))
     b, c = stored(tmp_path / "b.sqlite", answer("v"), answer("z", cost=0.25)), tmp_path / "c.sqlite"
@@ -325,7 +323,7 @@ def test_all_that_stores_hold_is_in_the_merged_one(tmp_path: Path) -> None:
     assert (a.read_bytes(), b.read_bytes()) == before
 
 
-def test_merging_again_changes_no_byte_and_what_grew_is_added(tmp_path: Path) -> None:
+def test_merging_again_changes_no_byte_and_what_grew_is_added(tmp_path):
     a = stored(tmp_path / "a.sqlite", answer("x", cost=1.0), answer("y", None, "timeout"))
     b, c = stored(tmp_path / "b.sqlite", answer("y"), answer("s", "red")), tmp_path / "c.sqlite"
     stored(a, answer("s", "blue"))
@@ -350,9 +348,7 @@ held = st.dictionaries(
 
 @settings(max_examples=8)
 @given(st.lists(held, min_size=2, max_size=3))
-def test_the_order_of_merging_does_not_matter(
-    tmp_path_factory: pytest.TempPathFactory, several: Sequence[Held]
-) -> None:
+def test_the_order_of_merging_does_not_matter(tmp_path_factory, several):
     folder, stores, best = tmp_path_factory.mktemp("stores"), [], {}
     for place, held_here in enumerate(several):
         path = stored(folder / f"{place}.sqlite")
@@ -376,7 +372,7 @@ def merge(*words: object) -> str:
     return CliRunner().invoke(app, ["answers", "merge", *map(str, words)]).output
 
 
-def test_of_answers_that_differ_the_first_is_kept_and_all_are_listed(tmp_path: Path) -> None:
+def test_of_answers_that_differ_the_first_is_kept_and_all_are_listed(tmp_path):
     names, c = [f"id-{number}" for number in range(3)], tmp_path / "c.sqlite"
     a, b = (
         stored(tmp_path / f"{color}.sqlite", *(answer(name, color) for name in names))
@@ -391,7 +387,7 @@ def test_of_answers_that_differ_the_first_is_kept_and_all_are_listed(tmp_path: P
         assert target.read(["id-0"])["id-0"].raw == "red"  # the earlier one
 
 
-def test_who_is_asking_goes_on_and_is_told_of(tmp_path: Path) -> None:
+def test_who_is_asking_goes_on_and_is_told_of(tmp_path):
     a, c = stored(tmp_path / "a.sqlite", answer("x")), stored(tmp_path / "c.sqlite")
     with AnswerStore(a) as theirs, AnswerStore(c) as ours, AnswerStore(c) as other:
         assert theirs.claim(["y", "z"]) == ["y", "z"]

@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -196,7 +196,7 @@ SMALL = (91, 92)
 
 
 @pytest.fixture(scope="session")
-def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def books(tmp_path_factory):
     """The kit's notebooks, and the small ones."""
     folder = tmp_path_factory.mktemp("books") / "notebooks"
     shutil.copytree(ROOT / "notebooks", folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
@@ -208,13 +208,7 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    guide_folder: Path,
-    books: Path,
-    retrievers_made: Path,
-) -> Iterator[Path]:
+def folder(tmp_path, monkeypatch, guide_folder, books, retrievers_made):
     """The current folder: a project with good input of each kind."""
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -279,12 +273,8 @@ def command(row: dict[str, str], made: str, request: pytest.FixtureRequest) -> s
 @pytest.mark.slow
 @pytest.mark.parametrize("row", RUN, ids=[f"{row['kind']}: {row['case']}" for row in RUN])
 def test_bad_input_is_refused_and_the_message_names_what_is_wrong(
-    row: dict[str, str],
-    folder: Path,
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    row, folder, request, monkeypatch, capsys
+):
     made = re.sub(r"(.)\{(\d{3,})\}", lambda many: many[1] * int(many[2]), row["made"])
     code, refused = 0, ""
     try:
@@ -306,13 +296,13 @@ def test_bad_input_is_refused_and_the_message_names_what_is_wrong(
     assert "Traceback" not in said
 
 
-def test_what_needs_a_server_or_code_is_held_by_a_test_that_is_there() -> None:
+def test_what_needs_a_server_or_code_is_held_by_a_test_that_is_there():
     for name in sorted({row["held_by"] for row in ROWS} - {""}):
         file, _, function = name.partition("::")
         code = (ROOT / file).read_text(encoding="utf-8")
         assert re.search(rf"^ *def {function}\(", code, re.MULTILINE), name
 
 
-def test_every_kind_has_two_cases_and_no_case_stands_twice() -> None:
+def test_every_kind_has_two_cases_and_no_case_stands_twice():
     assert min(Counter(row["kind"] for row in RUN).values()) >= 2
     assert len({(row["kind"], row["case"]) for row in ROWS}) == len(ROWS)

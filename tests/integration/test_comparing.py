@@ -9,7 +9,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -58,7 +58,7 @@ CHOSEN = {
 
 
 @pytest.fixture(scope="module")
-def birds(guide: Benchmark) -> Benchmark:
+def birds(guide):
     """Six questions on images of the small guide, whose correct answer is black."""
     queries = {
         query_id: replace(
@@ -72,7 +72,7 @@ def birds(guide: Benchmark) -> Benchmark:
 
 
 @pytest.fixture(scope="module")
-def at(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def at(tmp_path_factory):
     return Workspace(answers_dir=tmp_path_factory.mktemp("answers"))
 
 
@@ -90,14 +90,14 @@ def save(table: Table, benchmark: Benchmark, at: Workspace, folder: Path) -> Pat
 
 
 @pytest.fixture(scope="module")
-def judged(birds: Benchmark, at: Workspace) -> Table:
+def judged(birds, at):
     """Judged answers of both models to a clue, and to a non-clue."""
     models = [ModelStub(answers, name) for name, answers in ANSWERS.items()]
     return ask(models, birds, gt_clue(birds, draws=1) + non_clue(birds, draws=1), at)
 
 
 @pytest.fixture
-def figures(birds: Benchmark, judged: Table, tmp_path: Path, at: Workspace) -> Path:
+def figures(birds, judged, tmp_path, at):
     return save(judged, birds, at, tmp_path / "figures")
 
 
@@ -105,7 +105,7 @@ def both(answers: Table) -> Table:
     return paired_answers(answers, answers, **CHOSEN)
 
 
-def test_saved_answers_are_plain(birds: Benchmark, judged: Table, figures: Path) -> None:
+def test_saved_answers_are_plain(birds, judged, figures):
     answers = load_answers(figures)
     plain = pd.read_json(figures / "birds/03_birds.answers.jsonl.gz", lines=True)
     assert set(answers) == {*plain, "experiment"}
@@ -121,7 +121,7 @@ def test_saved_answers_are_plain(birds: Benchmark, judged: Table, figures: Path)
     pd.testing.assert_frame_equal(mean_scores(answers), mean_scores(judged))
 
 
-def test_changes_are_listed_in_both_directions_and_a_refusal_is_none(figures: Path) -> None:
+def test_changes_are_listed_in_both_directions_and_a_refusal_is_none(figures):
     answers = load_answers(figures).query("setting == 'gt_clue'")
     answers = answers.assign(group=answers["query_id"])
     flipped = flips(both(answers))
@@ -139,8 +139,8 @@ def test_changes_are_listed_in_both_directions_and_a_refusal_is_none(figures: Pa
 
 
 def test_answers_of_two_data_sets_lie_in_one_file_and_are_paired_each_with_its_own(
-    birds: Benchmark, judged: Table, tmp_path: Path, at: Workspace
-) -> None:
+    birds, judged, tmp_path, at
+):
     suite = {"wild": birds, "tame": replace(birds, name="tame birds")}
     there = at.model_copy(update={"figures_dir": tmp_path})
     tables = {name: judged.assign(benchmark=suite[name].name) for name in suite}
@@ -161,12 +161,12 @@ def test_answers_of_two_data_sets_lie_in_one_file_and_are_paired_each_with_its_o
         ("--b model=goose", "model has several values on one side"),
     ],
 )
-def test_no_other_sides_are_compared(figures: Path, sides: str, words: str, tmp_path: Path) -> None:
+def test_no_other_sides_are_compared(figures, sides, words, tmp_path):
     status, told = said("compare", str(figures), *sides.split(), "--to", str(tmp_path / "o"))
     assert (status, words in told) == (2, True), told
 
 
-def test_damaged_missing_and_former_answers_are_named(figures: Path, tmp_path: Path) -> None:
+def test_damaged_missing_and_former_answers_are_named(figures, tmp_path):
     (file,) = figures.rglob("*.gz")
     (first, *_) = gzip.decompress(file.read_bytes()).splitlines()
     with pytest.raises(VragError, match="holds no results"):
@@ -190,8 +190,8 @@ def test_damaged_missing_and_former_answers_are_named(figures: Path, tmp_path: P
 
 @pytest.mark.slow
 def test_the_page_has_every_changed_answer_with_both_prompts_images_and_loads_nothing(
-    birds: Benchmark, judged: Table, figures: Path, tmp_path: Path, at: Workspace
-) -> None:
+    birds, judged, figures, tmp_path, at
+):
     """By one run of notebook 61: two folders, with a clue before the goose, and another image
     before the gander.
     """
@@ -231,7 +231,7 @@ def notebook(*cells: str) -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def test_differing_settings_are_listed(birds: Benchmark, judged: Table, tmp_path: Path) -> None:
+def test_differing_settings_are_listed(birds, judged, tmp_path):
     """The parameters of A as its cell says, those of B as papermill puts them below it."""
     cell = 'clue_position = 0\nks = [1, 5]\ndecoding = {"temperature": 0, "max_new_tokens": 16}'
     injected = 'ks = [1, 5]\nclue_position = -1\ndecoding = {"temperature": 0}'
@@ -260,7 +260,7 @@ class Served(ModelStub):
         return [Reply(raw=RIGHT, fields={"served": each}) for each in super().generate(prompts)]
 
 
-def test_models_that_an_endpoint_served_differ(birds: Benchmark, tmp_path: Path) -> None:
+def test_models_that_an_endpoint_served_differ(birds, tmp_path):
     few, tables = birds.subset(list(birds.queries)[:2]), []
     for served in ({"": "2026"}, {"the back": "2027", "": "2026"}):
         here = Workspace(answers_dir=tmp_path / str(len(served)))
@@ -272,11 +272,8 @@ def test_models_that_an_endpoint_served_differ(birds: Benchmark, tmp_path: Path)
 
 
 def test_a_moved_project_shows_its_images_and_none_that_has_changed(
-    write_annotations: Callable[..., Path],
-    tree: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    write_annotations, tree, tmp_path, monkeypatch
+):
     place = tmp_path / "a"
     for folder in ("notebooks", "params"):
         (place / folder).mkdir(parents=True)

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 import yaml
 from model_stub import ModelStub
-from own_project import Write, shown
+from own_project import shown
 from readme_pages import README
 
 from vrag_kit.claims import forbid_self_check
@@ -74,7 +74,7 @@ class Coin:
 
 
 @pytest.fixture
-def texts() -> Benchmark:
+def texts():
     """Two questions over three texts; `Letters` counts the letters a, b and c."""
     questions = {"q1": "a", "q2": "c c"}
     queries = [Query(query_id=q, text=t, group=q, answers=("1",)) for q, t in questions.items()]
@@ -96,7 +96,7 @@ def ask(models: Any, texts: Benchmark, at: Workspace, **decoding: object) -> pd.
 
 
 @pytest.fixture
-def encodes(texts: Benchmark, at: Workspace, capsys: pytest.CaptureFixture[str]) -> Encodes:
+def encodes(texts, at, capsys):
     """Whether a search by a retriever encodes the documents, and not those of before."""
 
     def encodes(entry: object) -> bool:
@@ -106,7 +106,7 @@ def encodes(texts: Benchmark, at: Workspace, capsys: pytest.CaptureFixture[str])
     return encodes
 
 
-def test_a_changed_class_is_searched_again(mine: Write, encodes: Encodes, tmp_path: Path) -> None:
+def test_a_changed_class_is_searched_again(mine, encodes, tmp_path):
     mine(LETTERS)
     with dry_run(tmp_path / "scratch") as forecast:
         encodes("mine:Letters")  # one text, to see what it gives
@@ -124,7 +124,7 @@ def test_a_changed_class_is_searched_again(mine: Write, encodes: Encodes, tmp_pa
     assert not encodes("mine:Letters")
 
 
-def test_the_key_of_a_class_is_that_of_its_stored_results(mine: Write) -> None:
+def test_the_key_of_a_class_is_that_of_its_stored_results(mine):
     mine(LETTERS)
     found = load_encoder({"model": "mine:Letters", "bonus": 1.0, "name": "any"}).fingerprint
     assert found == "ea22a2098ba181594fa67d7d7101e1e51323696692c6b5cc5595fff61296ed96"
@@ -133,7 +133,7 @@ def test_the_key_of_a_class_is_that_of_its_stored_results(mine: Write) -> None:
     assert found == "b2bbf3eed5f3a737a8d393d33fb989f2aca54c3b81db5294e3368b14a2c7d631"
 
 
-def test_an_object_with_a_fingerprint_is_a_retriever(encodes: Encodes) -> None:
+def test_an_object_with_a_fingerprint_is_a_retriever(encodes):
     with pytest.raises(VragError, match="fingerprint is None; expected a text that changes"):
         encodes(in_a_cell(LETTERS)["Letters"]())
     Letters = in_a_cell(VERSIONED)["Letters"]
@@ -142,7 +142,7 @@ def test_an_object_with_a_fingerprint_is_a_retriever(encodes: Encodes) -> None:
     assert [encodes(Letters(bonus)) for bonus in (1.0, 1.0, -5.0)] == [True, False, True]
 
 
-def test_one_is_no_list(texts: Benchmark, at: Workspace) -> None:
+def test_one_is_no_list(texts, at):
     one: Any = {"model": "mine:Says"}
     run = make_run([("q1", "a", 1.0)])
     with pytest.raises(VragError, match=r"models is .*; expected a list, such as \[.*\]"):
@@ -153,7 +153,7 @@ def test_one_is_no_list(texts: Benchmark, at: Workspace) -> None:
         evaluate(run, {"q1": {"a": 1}}, metrics=one)
 
 
-def test_two_objects_of_one_class_want_an_attribute_name(texts: Benchmark, at: Workspace) -> None:
+def test_two_objects_of_one_class_want_an_attribute_name(texts, at):
     cell = in_a_cell(VERSIONED + SAYS)
     two = [cell["Letters"](), cell["Letters"](1.0)]
     models = [cell["Says"]("red", 1), cell["Says"]("blue", 1)]
@@ -179,15 +179,15 @@ def test_two_objects_of_one_class_want_an_attribute_name(texts: Benchmark, at: W
     ],
 )
 def test_a_failure_and_rows_that_do_not_fit_are_said_with_retriever_and_line(
-    old: str, new: str, words: str, mine: Write, texts: Benchmark, at: Workspace
-) -> None:
+    old, new, words, mine, texts, at
+):
     mine(LETTERS.replace(old, new))
     with pytest.raises(VragError, match=f"^retriever '?Letters'?.*{words}"):
         search_all(texts, ["mine:Letters"], at=at, k=1)
 
 
 @pytest.mark.parametrize("load", [load_encoder, load_judge, load_generator])
-def test_a_parameter_file_starts_no_program(load: Callable[..., object], tmp_path: Path) -> None:
+def test_a_parameter_file_starts_no_program(load, tmp_path):
     started = tmp_path / "started"
     entry = {"model": "subprocess:Popen", "args": ["touch", str(started)]}
     with pytest.raises(VragError, match="found Popen with"):
@@ -196,7 +196,7 @@ def test_a_parameter_file_starts_no_program(load: Callable[..., object], tmp_pat
     assert not started.exists()
 
 
-def test_options_make_other_answers(mine: Write, texts: Benchmark, at: Workspace) -> None:
+def test_options_make_other_answers(mine, texts, at):
     mine(SAYS)
     entries = [{"model": "mine:Says", "word": word, "name": word} for word in ("red", "blue")]
     answers = ask(entries, texts, at, max_new_tokens=9)
@@ -209,7 +209,7 @@ def test_options_make_other_answers(mine: Write, texts: Benchmark, at: Workspace
         ask(["mine:Says"], texts, at, samples=2)
 
 
-def test_an_object_with_a_fingerprint_answers(texts: Benchmark, at: Workspace) -> None:
+def test_an_object_with_a_fingerprint_answers(texts, at):
     model = in_a_cell(SAYS)["Says"]("green", 5)
     with pytest.raises(VragError, match="its fingerprint is None"):
         ask([model], texts, at)
@@ -226,9 +226,7 @@ def test_an_object_with_a_fingerprint_answers(texts: Benchmark, at: Workspace) -
         ("Gives:late", r"failed with ValueError: .* \(mine.py:\d+\)\. To record a failed call"),
     ],
 )
-def test_what_is_wrong_with_a_model_is_said(
-    model: str, words: str, mine: Write, texts: Benchmark, at: Workspace
-) -> None:
+def test_what_is_wrong_with_a_model_is_said(model, words, mine, texts, at):
     mine(SAYS)
     name, what = model.split(":")
     with pytest.raises(VragError, match=f"^model .*{words}"):
@@ -240,7 +238,7 @@ def same(words: str, name: str = "same") -> dict[str, object]:
     return {"model": "model_stub:ModelStub", "answers": {"": words}, "name": name}
 
 
-def test_a_checker_is_another_model_where_options_of_a_class_differ() -> None:
+def test_a_checker_is_another_model_where_options_of_a_class_differ():
     forbid_self_check(same("this"), [same("that")])
     with pytest.raises(VragError, match="it is an answerer too"):
         forbid_self_check(same("this", name="other"), [same("this")])
@@ -284,7 +282,7 @@ class Speaker(ModelStub):
 
 
 @pytest.fixture(scope="module")
-def readme_rubric() -> Rubric:
+def readme_rubric():
     """The rubric that the README shows."""
     known: dict[str, object] = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -307,13 +305,13 @@ def judged(rubric: Rubric, reply: str, folder: Path) -> pd.DataFrame:
     return judge_answers(by, ONE, answers("pink"))
 
 
-def test_what_a_rubrics_functions_do_wrong_is_said(readme_rubric: Rubric, tmp_path: Path) -> None:
+def test_what_a_rubrics_functions_do_wrong_is_said(readme_rubric, tmp_path):
     rubric = replace(readme_rubric, fields=lambda query, answer: {}[answer])
     with pytest.raises(VragError, match=r"rubric: its fields failed with KeyError: .*custom.py:"):
         judged(rubric, "well", tmp_path)
 
 
-def test_judges_of_one_name_have_keys_of_their_own(readme_rubric: Rubric, tmp_path: Path) -> None:
+def test_judges_of_one_name_have_keys_of_their_own(readme_rubric, tmp_path):
     other = replace(readme_rubric, template="Is {answer} any of {references}?")
     wide, same = replace(readme_rubric, scale=Scale(0.0, 2.0)), (readme_rubric, "1")
     keys = []
@@ -324,7 +322,7 @@ def test_judges_of_one_name_have_keys_of_their_own(readme_rubric: Rubric, tmp_pa
     assert keys[4] == keys[0]
 
 
-def test_a_rubric_of_a_parameter_file(mine: Write, readme_rubric: Rubric, tmp_path: Path) -> None:
+def test_a_rubric_of_a_parameter_file(mine, readme_rubric, tmp_path):
     """By the entry that the README shows, of another model."""
     blocks = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
     (block,) = [code for code in blocks if "rubric:" in code]
@@ -341,7 +339,7 @@ def test_a_rubric_of_a_parameter_file(mine: Write, readme_rubric: Rubric, tmp_pa
     assert "Reply with a number from -1 to 1 alone." in again
 
 
-def test_a_judge_takes_no_rubric(mine: Write, readme_rubric: Rubric) -> None:
+def test_a_judge_takes_no_rubric(mine, readme_rubric):
     mine(JUDGES)
     with pytest.raises(VragError, match="'Scorer' scores by itself; expected no rubric beside it"):
         load_judge({"model": "mine:Scorer", "rubric": "{answer}"}, rubric=readme_rubric)
@@ -351,7 +349,7 @@ def test_a_judge_takes_no_rubric(mine: Write, readme_rubric: Rubric) -> None:
     ("name", "scores", "raw"),
     [("Scorer", [0, 0.75, np.nan, 0], "Scorer: 0.5"), ("Grades", [0, 0.75, 1, 0], "Grades: 4")],
 )
-def test_scores_go_from_0_to_1(name: str, scores: list[float], raw: str, mine: Write) -> None:
+def test_scores_go_from_0_to_1(name, scores, raw, mine):
     mine(JUDGES)
     rows = answers("one", "two", "three", "").assign(status=["ok"] * 3 + ["empty"])
     table = judge_answers(load_judge(f"mine:{name}"), ONE, rows)
@@ -360,7 +358,7 @@ def test_scores_go_from_0_to_1(name: str, scores: list[float], raw: str, mine: W
     assert table["verdict"][1] == raw
 
 
-def test_an_object_judges_and_needs_no_fingerprint(mine: Write) -> None:
+def test_an_object_judges_and_needs_no_fingerprint(mine):
     mine(JUDGES)
     own = in_a_cell(JUDGES)
     by_name = judge_answers(load_judge("mine:Grades"), ONE, answers("one", "two"))
@@ -380,7 +378,7 @@ def test_an_object_judges_and_needs_no_fingerprint(mine: Write) -> None:
         ("Fails", r"judge Fails: .* KeyError: 'one' \(mine.py:18\)"),
     ],
 )
-def test_what_a_judge_gives_off_its_scale_is_said(name: str, words: str, mine: Write) -> None:
+def test_what_a_judge_gives_off_its_scale_is_said(name, words, mine):
     mine(JUDGES)
     with pytest.raises(VragError, match=words):
         judge_answers(load_judge(f"mine:{name}"), ONE, answers("one"))
@@ -402,18 +400,18 @@ def ask_one(at: Workspace, prompts: PromptSet, *contexts: Context) -> pd.DataFra
     "source",
     ["{{ task }}{% include images %}", "{% for each in history %}{{ each.answer }}{% endfor %}"],
 )
-def test_a_prompt_without_its_question_is_asked_of_nobody(source: str, at: Workspace) -> None:
+def test_a_prompt_without_its_question_is_asked_of_nobody(source, at):
     prompts = PROMPTS.with_templates({"mine": source}).with_settings({"mine": "mine"})
     with pytest.raises(VragError, match="setting 'mine': the question is not in its template"):
         ask_one(at, prompts, context("mine"))
 
 
-def test_contexts_that_are_there_twice_are_asked_and_counted_once(at: Workspace) -> None:
+def test_contexts_that_are_there_twice_are_asked_and_counted_once(at):
     twice = [context("zero_shot"), context("zero_shot", 2), context("zero_shot")]
     assert list(ask_one(at, PROMPTS, *twice)["k"]) == [1, 2]
 
 
-def test_a_setting_takes_a_known_template_one_by_k_or_a_template_of_its_own() -> None:
+def test_a_setting_takes_a_known_template_one_by_k_or_a_template_of_its_own():
     source = "{{ system }}You know moths.{{ user }}{{ task }} {{ question }}\nLook twice."
     templates = {
         "like_one": "one_image",
@@ -438,14 +436,14 @@ def test_a_setting_takes_a_known_template_one_by_k_or_a_template_of_its_own() ->
         ({5: "one_image"}, "no template for the setting 'mine' at k = 3"),
     ],
 )
-def test_a_setting_without_template_is_named(template: object, words: str, at: Workspace) -> None:
+def test_a_setting_without_template_is_named(template, words, at):
     with pytest.raises(VragError, match=words):
         PROMPTS.with_settings({"mine": template}).template_for(context("mine", 3))
     with pytest.raises(VragError, match=r"prompts.with_settings\(\{'clue_last': template\}\)"):
         ask_one(at, PROMPTS, context("clue_last"))
 
 
-def test_a_prompt_set_that_is_not_known_is_named() -> None:
+def test_a_prompt_set_that_is_not_known_is_named():
     for load in (mrag_bench.settings.load_prompts, load_prompts):
         with pytest.raises(VragError, match="prompt_set is 'papre'; expected paper, code, or a Y"):
             load("papre")

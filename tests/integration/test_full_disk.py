@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from commands import P, said
@@ -19,7 +17,7 @@ def mount(*options: str) -> bool:
 
 
 @pytest.fixture
-def disk(project: Path) -> Iterator[Path]:
+def disk(project):
     """`runs` of the project as a disk of 64 kB."""
     folder = project / "runs"
     folder.mkdir()
@@ -30,7 +28,7 @@ def disk(project: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_a_full_disk_fails_notebooks_and_not_the_run(here: Path, disk: Path) -> None:
+def test_a_full_disk_fails_notebooks_and_not_the_run(here, disk):
     """What one prints is in its log and its copy; what one shows in its copy alone."""
     books = here / "notebooks" / "guide"
     notebook(books / "01_one.ipynb", "k = 1", "print('x' * 90_000)")

@@ -10,11 +10,11 @@ from goldens import QUICK, differences, kept
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
-def test_what_was_kept_is_still_found(name: str) -> None:
+def test_what_was_kept_is_still_found(name):
     found = json.loads(json.dumps(QUICK[name]()))
     assert differences(kept(name), found) == [], "`python tests/goldens.py` shows all of it"
 
 
-def test_a_changed_a_lost_and_a_new_entry_are_differences() -> None:
+def test_a_changed_a_lost_and_a_new_entry_are_differences():
     changed = differences({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 4, "d": 5})
     assert [line.split(":")[0] for line in changed] == ["b", "c", "d"]

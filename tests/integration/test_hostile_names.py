@@ -5,7 +5,6 @@ in tables, in sentences and on pages.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import factories
 import pandas as pd
@@ -17,7 +16,6 @@ from factories import judged_arms
 from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.papers.visual_rag import check_statements
 from vrag_kit.plotting import style_table
-from vrag_kit.types import Benchmark
 from vrag_kit.widgets import choices_page, labels_table
 from vrag_kit.workspace import Workspace
 
@@ -48,7 +46,7 @@ def judged(name: str) -> pd.DataFrame:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
-def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Path) -> None:
+def test_tables_show_names_in_cells_labels_and_captions(name, tmp_path):
     table = judged(name)
     means = to_percent(mean_scores(table, by=["model", "setting", "k"]))
     wide = pd.DataFrame([[name]], pd.Index([name], name=name), pd.Index([name], name=name))
@@ -65,7 +63,7 @@ def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Pat
     assert name.split()[0] in words(pages[0])
 
 
-def test_pages_show_answers_and_people_by_their_names(guide: Benchmark) -> None:
+def test_pages_show_answers_and_people_by_their_names(guide):
     query_id = next(iter(guide.queries))
     labels = pd.DataFrame(
         [(query_id, HOSTILE, "correct", HOSTILE), ("gone", "x", "false", "me")],
@@ -94,7 +92,7 @@ MADE = {
 
 
 @pytest.mark.slow
-def test_html_and_markdown_are_made_of_data_in_a_few_places_alone() -> None:
+def test_html_and_markdown_are_made_of_data_in_a_few_places_alone():
     """A table is styled by `style_table`."""
     found = set()
     for file in [*ROOT.glob("vrag_kit/**/*.py"), *ROOT.glob("notebooks/**/*.ipynb")]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,7 @@ print((psutil.Process().memory_info().rss - before) / len(benchmark.corpus), len
 
 
 @pytest.mark.slow
-def test_a_million_documents_take_few_bytes_each(tmp_path: Path) -> None:
+def test_a_million_documents_take_few_bytes_each(tmp_path):
     names = [f"{number:032x}.jpg" for number in range(IMAGES)]
     (tmp_path / "one").mkdir()
     (tmp_path / "images").mkdir()

@@ -19,8 +19,6 @@ from toy_paper.scorer import ChoiceJudge, read_letter
 from vrag_kit.generation import ask_models, read_prompts, top_k
 from vrag_kit.judging import judge_answers
 from vrag_kit.retrieval import make_run
-from vrag_kit.types import Benchmark
-from vrag_kit.workspace import Workspace
 
 TOY = ROOT / "tests" / "toy_paper"
 PROMPTS = replace(read_prompts(TOY / "prompts.yaml"), read=read_letter)
@@ -39,7 +37,7 @@ def draw(shape: str, background: str, path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def talks(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+def talks(tmp_path_factory):
     """A talk and a page a shape, in the toy paper's own layout."""
     folder = tmp_path_factory.mktemp("talks")
     pages, told = [], []
@@ -56,7 +54,7 @@ def talks(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     return load_talks(folder)
 
 
-def test_a_conversation_shows_pages_choices_and_answers(talks: Benchmark, at: Workspace) -> None:
+def test_a_conversation_shows_pages_choices_and_answers(talks, at):
     found = (("page-disc", 2.0), ("page-bar", 1.0))
     contexts = top_k(talks, make_run((q, *hit) for q in talks.queries for hit in found), ks=[2])
     # the later turn holds both questions: the first plan that fits counts

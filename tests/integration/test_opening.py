@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
-import pandas as pd
 import pytest
 from factories import judged
 
@@ -27,7 +25,7 @@ from vrag_kit.open import (
 from vrag_kit.synthetic.mrag_bench import open_mrag_bench
 
 
-def test_a_mapping_opens_the_files_that_it_names(guide_folder: Path, tmp_path: Path) -> None:
+def test_a_mapping_opens_the_files_that_it_names(guide_folder, tmp_path):
     """The drawn guide, as if it were real data."""
     images, tells = str(guide_folder / "images"), guide_folder / "articles_tell.json"
     files = {"annotations": str(guide_folder / "annotations.jsonl"), "image_root": images}
@@ -53,7 +51,7 @@ def test_a_mapping_opens_the_files_that_it_names(guide_folder: Path, tmp_path: P
         assert any(all(w in words for w in a.split(" and ")) for a in query.answers)
 
 
-def test_a_dry_run_draws_no_edition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dry_run_draws_no_edition(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = r"data/field-guide-mrag-bench .*`vrag data generate field-guide-mrag-bench data/"
     with dry_run(tmp_path / "scratch"), pytest.raises(VragError, match=words):
@@ -62,13 +60,13 @@ def test_a_dry_run_draws_no_edition(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "..", "a\\..\\x", "a\0.png"])
-def test_a_name_that_leads_outside_is_refused_with_its_place(tmp_path: Path, name: str) -> None:
+def test_a_name_that_leads_outside_is_refused_with_its_place(tmp_path, name):
     with pytest.raises(VragError, match=r"rows line 3: .* points outside .*; expected") as error:
         safe_join(tmp_path, name, "rows line 3")
     assert repr(name) in str(error.value)
 
 
-def test_only_links_of_the_user_are_followed(tmp_path: Path) -> None:
+def test_only_links_of_the_user_are_followed(tmp_path):
     """`data/inat` may be a link to another disk, and a species' folder in it, too; what a
     stranger packed may lead nowhere else.
     """
@@ -90,7 +88,7 @@ def test_only_links_of_the_user_are_followed(tmp_path: Path) -> None:
 ANSWERS = judged(score=[1.0, math.nan], rank=[1, 2])
 
 
-def test_public_functions_check_what_comes_in() -> None:
+def test_public_functions_check_what_comes_in():
     with pytest.raises(VragError, match="the table has no column"):
         mean_scores(ANSWERS.drop(columns="group"))
 
@@ -102,7 +100,7 @@ def test_public_functions_check_what_comes_in() -> None:
         (ANSWERS[["query_id"]], "rank", "'rank'; found query_id"),
     ],
 )
-def test_a_table_is_checked_by_column(table: pd.DataFrame, column: str, words: str) -> None:
+def test_a_table_is_checked_by_column(table, column, words):
     for good in (ANSWERS, ANSWERS.iloc[:0]):
         require_columns(good, list(ANSWERS), "here")
     with pytest.raises(VragError, match=words):

@@ -4,7 +4,6 @@ and cost what params/README.md says.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,9 +65,7 @@ def given_to(paper: str, number: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("paper", "most", "number"), CASES)
-def test_a_papers_table_runs_on_all_of_the_papers_questions(
-    paper: str, most: int, number: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_papers_table_runs_on_all_of_the_papers_questions(paper, most, number, monkeypatch):
     monkeypatch.chdir(ROOT)
     values = given_to(paper, number)
     for name in LIMITS & set(values):
@@ -77,7 +74,7 @@ def test_a_papers_table_runs_on_all_of_the_papers_questions(
     assert {name: values[name] for name in needed} == needed
 
 
-def test_every_paper_file_is_read_and_the_questions_are_the_papers() -> None:
+def test_every_paper_file_is_read_and_the_questions_are_the_papers():
     files = {path.parent.name for path in (ROOT / "params").rglob("paper.yaml")}
     assert files == {paper for paper, *_ in PAPERS}
     assert sum(QUESTIONS.values()) == 1353
@@ -98,7 +95,7 @@ CALLS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("paper", costs_of.PAPERS)
-def test_the_readmes_costs_are_those_of_the_papers_own_files(paper: str, tmp_path: Path) -> None:
+def test_the_readmes_costs_are_those_of_the_papers_own_files(paper, tmp_path):
     found = costs_of.costs(paper, tmp_path)
     for what, calls in CALLS[paper].items():
         told = [each.calls for name, each in found.items() if name.startswith(what)]

@@ -28,11 +28,8 @@ def blocks() -> list[str]:
 
 @pytest.mark.slow
 def test_the_python_of_the_pages_runs_from_top_to_bottom_and_prints_its_numbers(
-    guide_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    guide_folder, tmp_path, monkeypatch, capsys
+):
     # with folders of its own: nothing else is changed
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("OPENAI_API_KEY", "none")  # a judge is loaded, and not asked
@@ -50,13 +47,13 @@ def test_the_python_of_the_pages_runs_from_top_to_bottom_and_prints_its_numbers(
     assert "clue_last" in set(known["means"]["setting"])
 
 
-def test_a_path_that_a_page_names_is_there() -> None:
+def test_a_path_that_a_page_names_is_there():
     for path in re.findall(r"`(vrag_kit/[\w/.]+)`", README):
         assert (ROOT / path).exists(), path
 
 
 @pytest.mark.parametrize("text", re.findall(r"```yaml\n(.*?)```", README, re.DOTALL))
-def test_the_parameters_that_a_page_shows_are_those_of_a_notebook(text: str) -> None:
+def test_the_parameters_that_a_page_shows_are_those_of_a_notebook(text):
     known: dict[str, set[str]] = {SERVES: set()}
     for notebook in PATHS:
         for name, value in declared_parameters(notebook).items():
@@ -68,7 +65,7 @@ def test_the_parameters_that_a_page_shows_are_those_of_a_notebook(text: str) -> 
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
-def test_what_a_page_links_to_is_there(page: Path) -> None:
+def test_what_a_page_links_to_is_there(page):
     for link in LINKS.findall(page.read_text(encoding="utf-8")):
         if link.startswith("https://"):
             continue
@@ -85,7 +82,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
-def test_every_notebook_has_a_line_on_the_page_of_notebooks() -> None:
+def test_every_notebook_has_a_line_on_the_page_of_notebooks():
     rows = re.findall(r"^\| `(\d\w+)` \|", PAGES[1].read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(rows) == sorted(Path(path).stem for path in PATHS)
 
@@ -101,7 +98,7 @@ def commands() -> list[list[str]]:
 
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
-def test_a_command_of_the_pages_has_the_options_that_are_shown(words: list[str]) -> None:
+def test_a_command_of_the_pages_has_the_options_that_are_shown(words):
     command = typer.main.get_command(app)
     while words and words[0] in getattr(command, "commands", {}):
         command, words = command.commands[words[0]], words[1:]

@@ -20,7 +20,7 @@ ENGINE = (
 )
 
 
-def test_no_word_of_the_synthetic_conversations_stands_in_an_engine_room() -> None:
+def test_no_word_of_the_synthetic_conversations_stands_in_an_engine_room():
     lists = (entities.GENERA, entities.EPITHETS, entities.FAMILIES, entities.DESCRIBERS)
     names = {name.lower() for each in lists for name in each}
     names |= {name.lower() for name in (*entities.REGIONS, *entities.CAPITALS)}
@@ -44,7 +44,7 @@ ROOMS = (
 
 
 @pytest.mark.slow
-def test_rooms_are_entered_without_models_statistics_and_widgets() -> None:
+def test_rooms_are_entered_without_models_statistics_and_widgets():
     each = [
         f"import vrag_kit.{room}; print({room!r}, *{HEAVY} & {{*sys.modules}})" for room in ROOMS
     ]

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,12 @@ from conftest import WEIGHTS
 
 from vrag_kit.generation import ask_models, gt_clue, one_in_k, zero_shot
 from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.types import Benchmark
-from vrag_kit.workspace import Workspace
 
 MODEL = WEIGHTS / "field-guide-vlm-few"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def served(tmp_path_factory):
     """The URL of a server that holds the demo's answerer."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -50,7 +47,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_served_answers_equal_local_ones(served: str, guide: Benchmark, at: Workspace) -> None:
+def test_served_answers_equal_local_ones(served, guide, at):
     # two of these questions silence this model among twenty images
     few = guide.subset([list(guide.queries)[place] for place in (0, 1, 2, 3, 11, 14)])
     contexts = zero_shot(few) + gt_clue(few, draws=1) + one_in_k(few, ks=[5, 20], draws=1)

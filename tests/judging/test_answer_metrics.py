@@ -164,7 +164,7 @@ DATA = ROOT / "vrag_kit/papers/mrag_bench"
 LILIES = ("turkscap", "toad", "martagon", "tiger lily")
 
 
-def test_labelled_answers_are_read() -> None:
+def test_labelled_answers_are_read():
     """As people expect."""
     data = json.loads((DATA / "choices.json").read_text(encoding="utf-8"))
     for row in data["rows"]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import factories
 import pandas as pd
@@ -66,7 +65,7 @@ SAID = [
 ROW = JudgedBenchmark(name="toy", benchmark=questions(8), judged=judged(SAID), k=3)
 
 
-def test_graded_answers_have_accuracy_abstention_and_truthfulness_by_hand() -> None:
+def test_graded_answers_have_accuracy_abstention_and_truthfulness_by_hand():
     found = cells(ROW)
     # seven verdicts: 1, 1, ½, 0, 0 (abstains), 0 (abstains), 1; correct 3.5, incorrect ½ + 1
     values = found.loc[["accuracy", "abstention", "truthfulness"], "value"].tolist()
@@ -80,7 +79,7 @@ def test_graded_answers_have_accuracy_abstention_and_truthfulness_by_hand() -> N
 
 
 @pytest.mark.parametrize("changed", [{}, {"labelled": False}, {"choices": ("red", "blue")}])
-def test_every_cell_has_a_value_with_n_and_interval_or_a_reason(changed: dict[str, object]) -> None:
+def test_every_cell_has_a_value_with_n_and_interval_or_a_reason(changed):
     table = cross_benchmark_scores([replace(ROW, benchmark=questions(8, **changed))])
     assert list(table["metric"]) == list(ACROSS)
     known = table["reason"] == ""
@@ -88,7 +87,7 @@ def test_every_cell_has_a_value_with_n_and_interval_or_a_reason(changed: dict[st
     assert table[["value", "ci_low", "ci_high"]].notna().eq(known, axis=0).all(axis=None)
 
 
-def test_gcue_needs_all_four_arms_and_a_clue_that_helps() -> None:
+def test_gcue_needs_all_four_arms_and_a_clue_that_helps():
     arms = {
         "zero_shot": [WRONG] * 8,
         "gt_clue": [RIGHT] * 8,
@@ -106,7 +105,7 @@ def test_gcue_needs_all_four_arms_and_a_clue_that_helps() -> None:
     assert cells(deeper).loc["gcue", "reason"] == "settings not run: gold among others"
 
 
-def test_conversations_end_before_truthfulness_and_not_before_accuracy() -> None:
+def test_conversations_end_before_truthfulness_and_not_before_accuracy():
     turns = [RIGHT, WRONG, WRONG, RIGHT]  # stopped at the third, so the last is missing
     one = {"text": "?", "answers": ("red",), "group": "c", "conversation_id": "c"}
     talk = factories.benchmark(Query(query_id=f"q{turn}", turn=turn, **one) for turn in range(4))
@@ -127,7 +126,7 @@ def with_sheets(*sheets: ClaimVerdicts) -> pd.DataFrame:
     return cells(row)
 
 
-def test_claims_are_means_over_answers_and_lack_what_their_sheets_lack() -> None:
+def test_claims_are_means_over_answers_and_lack_what_their_sheets_lack():
     supported = sheet("it", ["EN"], ["EN", "NN"], "1", "10")
     unsupported = sheet("it", ["NN"], ["EE"], "0", "0")
     expected = {"claim_recall": 75, "answer_claim_recall": 25}
@@ -141,7 +140,7 @@ def test_claims_are_means_over_answers_and_lack_what_their_sheets_lack() -> None
     assert unknown.loc["claim_recall", "reason"] == "no gold claims"
 
 
-def test_a_row_is_one_model_in_an_arm_that_was_asked() -> None:
+def test_a_row_is_one_model_in_an_arm_that_was_asked():
     with pytest.raises(VragError, match="toy: found answers of the models none in the setting 'x'"):
         cross_benchmark_scores([replace(ROW, setting="x")])
     two = pd.concat([ROW.judged, ROW.judged.assign(model="other")])
@@ -149,7 +148,7 @@ def test_a_row_is_one_model_in_an_arm_that_was_asked() -> None:
         cross_benchmark_scores([replace(ROW, judged=two)])
 
 
-def test_what_is_in_training_data_stands_apart_before_all_questions_are_pooled() -> None:
+def test_what_is_in_training_data_stands_apart_before_all_questions_are_pooled():
     """Of 8 questions the groups of the first 3 are, of which 2 are answered correctly."""
     row = replace(ROW, judged=judged([RIGHT, RIGHT, *[WRONG] * 6]))
     groups = row.judged["group"].tolist()
@@ -164,9 +163,7 @@ def test_what_is_in_training_data_stands_apart_before_all_questions_are_pooled()
     assert stratum_rows(row, {}) == stratum_rows(row, {"m": frozenset(groups)}) == [row]
 
 
-def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
-    tmp_path: Path,
-) -> None:
+def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(tmp_path):
     datasets = open_suite("field-guide-mrag-suite-small", ["WebQA"])
     model, at = "field-guide-vlm-few", Workspace(answers_dir=tmp_path)
     rows = ask_as_text(datasets, [model], at, k=2, questions=1, decoding=DECODING)

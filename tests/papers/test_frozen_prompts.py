@@ -55,11 +55,11 @@ Kinds = Iterator[tuple[Any, ...]]
 """The names of a kind of prompt, and a prompt."""
 
 
-def test_no_prompt_of_visual_rag_has_changed(guide: Benchmark, guide_folder: Path) -> None:
+def test_no_prompt_of_visual_rag_has_changed(guide, guide_folder):
     assert frozen(FROZEN) == of_visual_rag(guide, guide_folder).to_dict("records")
 
 
-def test_no_prompt_of_mrag_bench_has_changed() -> None:
+def test_no_prompt_of_mrag_bench_has_changed():
     assert frozen(FROZEN_MRAG) == of_mrag_bench().to_dict("records")
 
 

@@ -28,7 +28,7 @@ def models(paper: str) -> pd.DataFrame:
     return pd.read_csv(ROOT / f"vrag_kit/papers/{paper}/models.csv", keep_default_na=False)
 
 
-def test_every_model_of_a_paper_has_a_row() -> None:
+def test_every_model_of_a_paper_has_a_row():
     for table in (2, 5, 13, 14, 15):
         suite = set(published("mrag_suite", table=table)["model"])
         assert set(models("mrag_suite")["model"]) == suite
@@ -42,7 +42,7 @@ def test_every_model_of_a_paper_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("paper", ["mrag_suite", "mrag_bench", "crag_mm"])
-def test_what_loads_or_stands_in_has_a_class_of_transformers(paper: str) -> None:
+def test_what_loads_or_stands_in_has_a_class_of_transformers(paper):
     for row in models(paper).itertuples(index=False):
         named = [row.read_by] if row.loads == "yes" else re.findall(r"\((\w+For\w+)\)", row.instead)
         assert all(hasattr(transformers, name) for name in named)
@@ -50,7 +50,7 @@ def test_what_loads_or_stands_in_has_a_class_of_transformers(paper: str) -> None
         assert paper != "mrag_suite" or named or row.loads == "endpoint"
 
 
-def test_a_model_has_the_color_that_it_has_elsewhere_and_no_other_of_the_paper_has() -> None:
+def test_a_model_has_the_color_that_it_has_elsewhere_and_no_other_of_the_paper_has():
     printed = model_colors(models("mrag_suite")["model"])
     assert len(set(printed.values())) == len(printed)
     for name, others in SAME.items():

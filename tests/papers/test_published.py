@@ -17,7 +17,7 @@ DATA = ROOT / "tests" / "data"
 FROZEN = DATA / "frozen_tables.csv"
 
 
-def test_no_published_number_has_changed_since_it_was_checked() -> None:
+def test_no_published_number_has_changed_since_it_was_checked():
     frozen = pd.read_csv(FROZEN, dtype=str)
     assert frozen.to_dict("records") == table_hashes().to_dict("records")
 

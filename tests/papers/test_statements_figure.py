@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from conftest import ROOT
@@ -14,9 +12,7 @@ from vrag_kit.plotting import save_figure
 from vrag_kit.workspace import Workspace
 
 
-def test_every_saved_number_is_drawn_with_the_ends_of_the_range_of_its_statement(
-    tmp_path: Path,
-) -> None:
+def test_every_saved_number_is_drawn_with_the_ends_of_the_range_of_its_statement(tmp_path):
     checks = load_statement_checks(ROOT / "figures")
     assert set(checks["paper"]) == set(PAPERS)
     low_quality = checks.set_index("statement_id").loc["low_quality_drop"]

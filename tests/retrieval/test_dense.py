@@ -23,12 +23,12 @@ Hits = list[list[tuple[float, str]]]
 
 
 @pytest.fixture(scope="module")
-def embeddings(tmp_path_factory: pytest.TempPathFactory) -> Embeddings:
+def embeddings(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dense")
     return embed_documents(ColorEncoder(), pictures(folder / "x", 40), folder / "store")
 
 
-def test_search_agrees_with_a_plain_loop_in_pools_and_everywhere(embeddings: Embeddings) -> None:
+def test_search_agrees_with_a_plain_loop_in_pools_and_everywhere(embeddings):
     encoder, rng, ids = ColorEncoder(), np.random.default_rng(0), tuple(embeddings.ids)
     queries = [ask(rng.normal(size=3), f"q{i}") for i in range(4)]
     pools = {"q0": None, "q1": ids[:15], "q2": ids[10:30], "q3": None}
@@ -42,7 +42,7 @@ def test_search_agrees_with_a_plain_loop_in_pools_and_everywhere(embeddings: Emb
         np.testing.assert_allclose(found["score"], products[best], rtol=1e-4, atol=1e-3)
 
 
-def test_what_is_excluded_is_not_found_and_takes_no_rank(embeddings: Embeddings) -> None:
+def test_what_is_excluded_is_not_found_and_takes_no_rank(embeddings):
     encoder = ColorEncoder()
     queries = [ask([1, 2, 3], "q0"), ask([3, 1, 0], "q1"), ask([1, 2, 3], "q2")]
     everything = dense_run(encoder, embeddings, queries, 40)
@@ -54,7 +54,7 @@ def test_what_is_excluded_is_not_found_and_takes_no_rank(embeddings: Embeddings)
         assert list(found["doc_id"]) == kept[:8]
 
 
-def test_few_candidates_are_all_found_whatever_else_is_asked(embeddings: Embeddings) -> None:
+def test_few_candidates_are_all_found_whatever_else_is_asked(embeddings):
     encoder, rng = ColorEncoder(), np.random.default_rng(0)
     pools = {"many": None, "two": tuple(embeddings.ids)[:2], "none": ()}
     queries = [ask(rng.normal(size=3), name) for name in pools]
@@ -66,7 +66,7 @@ def test_few_candidates_are_all_found_whatever_else_is_asked(embeddings: Embeddi
     assert together.equals(pd.concat(alone, ignore_index=True))
 
 
-def test_no_query_and_a_vector_without_direction_are_refused(embeddings: Embeddings) -> None:
+def test_no_query_and_a_vector_without_direction_are_refused(embeddings):
     encoder, nan = ColorEncoder(), ask([float("nan"), 0, 0], "overflown")
     refused(lambda: dense_run(encoder, embeddings, [], 3), "0 queries")
     refused(lambda: dense_run(encoder, embeddings, [nan], 1), "'overflown' has length nan")
@@ -101,7 +101,7 @@ at once.
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(data=st.data())
-def test_searching_in_blocks_agrees_with_every_pair_ties_included(data: st.DataObject) -> None:
+def test_searching_in_blocks_agrees_with_every_pair_ties_included(data):
     """Whole numbers as components: every product is exact, and many are equal."""
     count, dim, asked, k = (data.draw(st.integers(1, most)) for most in (40, 4, 7, 12))
     whole = arrays(np.int8, (count + asked, dim), elements=st.integers(-2, 2))
@@ -133,7 +133,7 @@ def tied(rows: np.ndarray, kind: str, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize(
     "kind", ["all equal", "many equal at the cut", "last bits", "any scale", "no ties"]
 )
-def test_ties_to_the_last_bit(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_ties_to_the_last_bit(kind, monkeypatch, tmp_path):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(900, 48)).astype(np.float32)
     tied(rows, kind, rng)

@@ -27,7 +27,7 @@ from vrag_kit.types import Document
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def store(tmp_path, monkeypatch):
     """A folder for embeddings in shards of four documents."""
     monkeypatch.setattr(embedding_cache, "SHARD", SHARD)
     monkeypatch.setattr(embedding_cache, "BATCH", SHARD // 2)
@@ -48,7 +48,7 @@ def redraw(path: Path) -> None:
     Image.new("RGB", (5, 5), (255, 0, 0)).save(path)
 
 
-def test_only_new_and_changed_documents_are_encoded(tmp_path: Path, store: Path) -> None:
+def test_only_new_and_changed_documents_are_encoded(tmp_path, store):
     documents = pictures(tmp_path / "x", 6)
     (n, vectors), (again, same) = embed(documents, store), embed(documents, store)
     elsewhere = moved(documents, tmp_path / "moved")
@@ -60,7 +60,7 @@ def test_only_new_and_changed_documents_are_encoded(tmp_path: Path, store: Path)
     np.testing.assert_allclose(vectors[2], [256, 1, 1])
 
 
-def test_what_changes_while_it_is_encoded_is_encoded_again(tmp_path: Path, store: Path) -> None:
+def test_what_changes_while_it_is_encoded_is_encoded_again(tmp_path, store):
     class Late(ColorEncoder):
         def prepare(self, document: Document) -> Any:
             made = super().prepare(document)
@@ -75,7 +75,7 @@ def test_what_changes_while_it_is_encoded_is_encoded_again(tmp_path: Path, store
     np.testing.assert_allclose(vectors[2], [256, 1, 1])
 
 
-def test_a_damaged_image_stops_and_finished_shards_stay(tmp_path: Path, store: Path) -> None:
+def test_a_damaged_image_stops_and_finished_shards_stay(tmp_path, store):
     documents = pictures(tmp_path / "x", 12)
     (tmp_path / "x" / "010.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
     refused(lambda: embed(documents, store), "010.png", "not a readable picture")
@@ -83,7 +83,7 @@ def test_a_damaged_image_stops_and_finished_shards_stay(tmp_path: Path, store: P
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 0.0, 2.0])
-def test_a_vector_without_a_direction_names_its_document(tmp_path: Path, bad: float) -> None:
+def test_a_vector_without_a_direction_names_its_document(tmp_path, bad):
     class Bad(ColorEncoder):
         normalized = bad == 2.0
 
@@ -96,7 +96,7 @@ def test_a_vector_without_a_direction_names_its_document(tmp_path: Path, bad: fl
     refused(lambda: embed(documents, tmp_path / "store", Bad()), "'x/000.png' has length")
 
 
-def test_empty_corpora_repeated_ids_and_a_file_as_store_are_refused(tmp_path: Path) -> None:
+def test_empty_corpora_repeated_ids_and_a_file_as_store_are_refused(tmp_path):
     (first,) = pictures(tmp_path / "x", 1)
     refused(lambda: embed([first, first], tmp_path / "store"), f"two documents '{first.doc_id}'")
     refused(lambda: embed([], tmp_path / "store"), "corpus is empty")
@@ -104,7 +104,7 @@ def test_empty_corpora_repeated_ids_and_a_file_as_store_are_refused(tmp_path: Pa
     refused(lambda: embed([first], tmp_path / "file"), "cannot be stored")
 
 
-def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, store: Path) -> None:
+def test_a_full_disk_leaves_nothing_half_written(tmp_path, store):
     class Wide(ColorEncoder):
         def encode_documents(self, prepared: Sequence[Any]) -> np.ndarray:
             rows = super().encode_documents(prepared)
@@ -120,7 +120,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, store: Path) ->
     assert not list(store.rglob("*.part"))
 
 
-def test_a_file_that_cannot_be_opened_is_no_damage(tmp_path: Path, store: Path) -> None:
+def test_a_file_that_cannot_be_opened_is_no_damage(tmp_path, store):
     documents = pictures(tmp_path / "x", 3)
     embed(documents, store)
     (shard,) = store.glob("*/*.npy")
@@ -159,12 +159,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_only_a_damaged_shard_is_removed_and_encoded_again(
-    damage: Callable[[Path], object],
-    tmp_path: Path,
-    store: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_only_a_damaged_shard_is_removed_and_encoded_again(damage, tmp_path, store, capsys):
     documents = pictures(tmp_path / "x", 8)
     _, expected = embed(documents, store)
     vectors = min(store.glob("*/*.npy"))
@@ -177,8 +172,8 @@ def test_only_a_damaged_shard_is_removed_and_encoded_again(
 
 
 def test_damage_after_the_check_stops_the_search_and_what_cannot_be_removed_is_named(
-    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, store, monkeypatch
+):
     documents, encoder = pictures(tmp_path / "x", 3), ColorEncoder()
     embeddings = embed_documents(encoder, documents, store)
     (vectors,) = store.glob("*/*.npy")
@@ -208,7 +203,7 @@ embedding_cache.SHARD, embedding_cache.BATCH = SHARD, BATCH
 
 
 @pytest.fixture
-def place(tmp_path: Path, store: Path) -> Path:
+def place(tmp_path, store):
     pictures(tmp_path / "x", COUNT)
     return tmp_path
 
@@ -237,7 +232,7 @@ def left_to_embed(place: Path) -> int:
     return n
 
 
-def test_parts_that_overlap_and_repeat_in_any_order_are_the_whole(place: Path) -> None:
+def test_parts_that_overlap_and_repeat_in_any_order_are_the_whole(place):
     for number, of in ((2, 3), (3, 3), (1, 2), (3, 3), (2, 2), (1, 3)):
         work(place, ShardPart(number, of))
     assert encoded(place) == COUNT
@@ -251,7 +246,7 @@ def test_parts_that_overlap_and_repeat_in_any_order_are_the_whole(place: Path) -
 
 
 @pytest.mark.slow
-def test_a_worker_killed_while_it_writes_costs_one_shard(place: Path) -> None:
+def test_a_worker_killed_while_it_writes_costs_one_shard(place):
     script = """
 write, count = shards.write_file, 0
 def write_and_die(path, content):
@@ -271,7 +266,7 @@ work(place)
 
 
 @pytest.mark.slow
-def test_a_process_waits_for_another_and_goes_on_where_it_died(place: Path) -> None:
+def test_a_process_waits_for_another_and_goes_on_where_it_died(place):
     script = """
 encode = ColorEncoder.encode_documents
 def stuck(encoder, prepared):

@@ -33,7 +33,6 @@ from vrag_kit.retrieval.hybrid import (
     tfidf_run,
 )
 from vrag_kit.types import Benchmark, Document, Query
-from vrag_kit.workspace import Workspace
 
 CLIP = str(WEIGHTS / "field-guide-clip-32")
 
@@ -54,7 +53,7 @@ def searching(words: Sequence[str], *questions: str) -> Benchmark:
     return factories.benchmark(queries, documents)
 
 
-def test_bm25_agrees_with_its_definition() -> None:
+def test_bm25_agrees_with_its_definition():
     rng = np.random.default_rng(3)
     documents = [" ".join(rng.choice(list("abcdefgh"), size)) for size in rng.integers(1, 12, 30)]
     mean = np.mean([len(text.split()) for text in documents])
@@ -70,7 +69,7 @@ def test_bm25_agrees_with_its_definition() -> None:
             assert score == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_document_without_a_common_word_is_no_result_and_a_bare_image_no_text() -> None:
+def test_a_document_without_a_common_word_is_no_result_and_a_bare_image_no_text():
     plain = searching(["a moth", "the bird"], "A", "zebra", "THE", "")
     with_image = replace(plain, corpus={**plain.corpus, "picture": Document(doc_id="picture")})
     run = bm25_run(with_image, 5)
@@ -78,7 +77,7 @@ def test_a_document_without_a_common_word_is_no_result_and_a_bare_image_no_text(
     assert run.equals(bm25_run(plain, 5))
 
 
-def test_equal_sums_of_other_ranks_are_a_tie() -> None:
+def test_equal_sums_of_other_ranks_are_a_tie():
     at = {3: "a", 12: "b", 24: "a"}  # 1/63 + 1/84 = 1/72 + 1/72
     first = [at.get(rank, f"x{rank}") if rank != 24 else "x24" for rank in range(1, 25)]
     second = [at.get(rank, f"y{rank}") if rank != 3 else "y3" for rank in range(1, 25)]
@@ -94,7 +93,7 @@ ranking = st.permutations(DOC_IDS).map(lambda order: order[:4])
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(ranking, min_size=1, max_size=4))
-def test_fusion_agrees_with_exact_fractions_in_any_order(orders: list[list[str]]) -> None:
+def test_fusion_agrees_with_exact_fractions_in_any_order(orders):
     exact: dict[str, Fraction] = {}
     for order in orders:
         for rank, doc_id in enumerate(order, start=1):
@@ -107,7 +106,7 @@ def test_fusion_agrees_with_exact_fractions_in_any_order(orders: list[list[str]]
     assert reciprocal_rank_fusion(dict(reversed(list(runs.items())))).equals(fused)
 
 
-def test_tfidf_scores_are_the_cosines_of_scikit_learns_vectors() -> None:
+def test_tfidf_scores_are_the_cosines_of_scikit_learns_vectors():
     words = ["the goose and the owl", "The goose", "a grey heron, the heron of the fen"]
     question = "Ibis, HERON: the goose"  # an ibis is in no document
     vectors = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b").fit(words)
@@ -122,7 +121,7 @@ def test_tfidf_scores_are_the_cosines_of_scikit_learns_vectors() -> None:
 
 
 @pytest.fixture(scope="module")
-def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+def benchmark(tmp_path_factory):
     """Three images with captions, three texts; q0 is answered by an image and a text."""
     folder, documents = tmp_path_factory.mktemp("pictures"), []
     for number, color in enumerate(("red", "green", "blue")):
@@ -136,7 +135,7 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     return factories.benchmark(queries, documents, {"q0": {"p0": 1, "t0": 1}, "q1": {"p1": 1}})
 
 
-def test_each_modality_is_searched_and_fused_apart(benchmark: Benchmark, at: Workspace) -> None:
+def test_each_modality_is_searched_and_fused_apart(benchmark, at):
     retrievers = {"image": [BM25, CLIP], "text": [BM25]}
     runs = search_by_modality(benchmark, retrievers, at=at, k=2)
     names = {modality: list(by_name) for modality, by_name in runs.items()}
@@ -154,7 +153,7 @@ def test_each_modality_is_searched_and_fused_apart(benchmark: Benchmark, at: Wor
     assert found["text"].isna().tolist() == [False, True]  # no text answers q1
 
 
-def test_words_are_searched_among_candidates(benchmark: Benchmark, at: Workspace) -> None:
+def test_words_are_searched_among_candidates(benchmark, at):
     pools = {"q0": ("p1", "t1", "t2"), "q1": ("p0", "p1", "p2")}
     bound = replace(benchmark, pools=pools, left_out={"q1": frozenset({"p1"})})
     runs = search_by_modality(bound, {"image": [BM25], "text": [BM25]}, at=at, k=2)
@@ -162,7 +161,7 @@ def test_words_are_searched_among_candidates(benchmark: Benchmark, at: Workspace
     assert set(hits(runs["text"][BM25], "q0")) == {"t1", "t2"}
 
 
-def test_images_without_captions_have_no_word_search(benchmark: Benchmark, at: Workspace) -> None:
+def test_images_without_captions_have_no_word_search(benchmark, at):
     silent = {name: replace(benchmark.corpus[name], text=None) for name in ("p0", "p1", "p2")}
     bare = replace(benchmark, corpus=silent, qrels={"q0": {"p0": 1}, "q1": {"p1": 1}})
     search = partial(search_by_modality, bare, k=2, at=at)

@@ -8,7 +8,6 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import factories
 import numpy as np
@@ -17,7 +16,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from own_project import Write, shown
+from own_project import shown
 from retrieval_data import refused
 from sklearn.metrics import ndcg_score
 from typer.testing import CliRunner
@@ -37,7 +36,7 @@ from vrag_kit.retrieval import (
 from vrag_kit.retrieval.entity_hit_rate import entity_coverage, entity_hit_rate, hit_rate
 from vrag_kit.retrieval.metrics import CUTOFFS, oracle_run, random_baseline
 from vrag_kit.runner.cli import app
-from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.types import Document, Query
 
 Labels = dict[str, dict[str, int]]
 Scores = Mapping[str, Mapping[str, float]]
@@ -71,7 +70,7 @@ def judged_runs(draw: st.DrawFn) -> tuple[Labels, Scores]:
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(judged_runs())
-def test_recall_hit_and_ndcg_are_those_of_trec_eval(case: tuple[Labels, Scores]) -> None:
+def test_recall_hit_and_ndcg_are_those_of_trec_eval(case):
     labels, scores = case
     ours = evaluate(run_of(scores), labels)
     names = {"recall": "recall", "hit": "success", "ndcg": "ndcg_cut"}
@@ -86,7 +85,7 @@ def test_recall_hit_and_ndcg_are_those_of_trec_eval(case: tuple[Labels, Scores])
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(st.integers(0, 1), min_size=30, max_size=60))
-def test_visual_rag_ndcg_is_scikit_learns_on_the_first_30(relevance: list[int]) -> None:
+def test_visual_rag_ndcg_is_scikit_learns_on_the_first_30(relevance):
     labels = {"q": {f"d{i:02d}": label for i, label in enumerate(relevance)}}
     ours = evaluate(run_of({"q": ranked(labels["q"])}), labels)
     for k in CUTOFFS:
@@ -98,7 +97,7 @@ def test_visual_rag_ndcg_is_scikit_learns_on_the_first_30(relevance: list[int]) 
 
 
 @pytest.mark.parametrize(("depth", "expected"), [(1, math.nan), (29, math.nan), (30, 1), (40, 1)])
-def test_a_too_shallow_run_has_no_visual_rag_ndcg(depth: int, expected: float) -> None:
+def test_a_too_shallow_run_has_no_visual_rag_ndcg(depth, expected):
     labels = {"q": {f"d{i:02d}": int(i % 5 == 0) for i in range(40)}}
     table = evaluate(run_of({"q": ranked(list(labels["q"])[:depth])}), labels, cutoffs=(1, 12))
     assert value(table, "q", "ndcg_visual_rag", 1) == pytest.approx(expected, nan_ok=True)
@@ -107,14 +106,14 @@ def test_a_too_shallow_run_has_no_visual_rag_ndcg(depth: int, expected: float) -
     assert means.loc[("ndcg_visual_rag", 1), "n"] == (depth >= 30)
 
 
-def test_without_relevant_documents_a_query_is_left_out_without_results_it_is_zero() -> None:
+def test_without_relevant_documents_a_query_is_left_out_without_results_it_is_zero():
     labels = {"answered": {"a": 1}, "empty": {"a": 0}, "missing": {"a": 1}}
     run = run_of({"answered": {"a": 1.0}, "empty": {"a": 1.0}})
     means = mean_metrics(evaluate(run, labels, cutoffs=(1,))).set_index("metric")
     assert (means.loc["recall", "value"], means.loc["recall", "n"]) == (0.5, 2)
 
 
-def test_other_queries_no_depth_and_graded_labels_of_a_random_order_are_refused() -> None:
+def test_other_queries_no_depth_and_graded_labels_of_a_random_order_are_refused():
     other, labels = run_of({"x": {"a": 1.0}}), {"q": {"a": 1}}
     refused(lambda: evaluate(other, labels), "share no query", "'x'", "'q'")
     refused(lambda: evaluate(run_of({"q": {"a": 1.0}}), labels, cutoffs=(0,)), "1 or more")
@@ -122,7 +121,7 @@ def test_other_queries_no_depth_and_graded_labels_of_a_random_order_are_refused(
 
 
 @pytest.mark.parametrize(("pool", "relevant"), [(6, 3), (5, 5), (36, 2)])
-def test_the_random_order_is_the_mean_over_every_order(pool: int, relevant: int) -> None:
+def test_the_random_order_is_the_mean_over_every_order(pool, relevant):
     """One order for every placement of the relevant documents; all are equally likely."""
     labels, orders, cutoffs = {}, {}, (1, 2, 5)
     for places in itertools.combinations(range(pool), relevant):
@@ -136,7 +135,7 @@ def test_the_random_order_is_the_mean_over_every_order(pool: int, relevant: int)
         assert ours[key] == pytest.approx(mean, abs=1e-9), key
 
 
-def test_a_random_order_is_one_of_the_documents_that_a_query_may_find() -> None:
+def test_a_random_order_is_one_of_the_documents_that_a_query_may_find():
     """One relevant document, of four; of three without an excluded one; of two in a pool of
     three without it. Its first two ranks hold it with twice the probability.
     """
@@ -153,7 +152,7 @@ def test_a_random_order_is_one_of_the_documents_that_a_query_may_find() -> None:
                 assert values[query_id, metric, 2] == pytest.approx(2 * chance)
 
 
-def test_scores_carry_the_group_and_the_scale_of_their_query(guide: Benchmark) -> None:
+def test_scores_carry_the_group_and_the_scale_of_their_query(guide):
     scores = score_runs(guide, {"perfect": oracle_run(guide.qrels)})
     assert list(scores["group"]) == [guide.queries[name].group for name in scores["query_id"]]
     columns = "retriever query_id group metric k value score_min score_max attainable"
@@ -165,7 +164,7 @@ def test_scores_carry_the_group_and_the_scale_of_their_query(guide: Benchmark) -
     assert (scores.query("metric != 'hit_count'")["attainable"] == 1).all()
 
 
-def test_cutoffs_end_at_shallow_runs(guide: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cutoffs_end_at_shallow_runs(guide, capsys):
     first, second = list(guide.queries)[:2]
     small = guide.subset([first, second])
     one = oracle_run({first: small.qrels[first]})
@@ -182,7 +181,7 @@ LABELS = {"q1": {"a": 1, "b": 0, "c": 1}, "q2": {"a": 0, "b": 1, "c": 0}, "q3": 
 RUN = run_of({query: ranked(docs) for query, docs in {"q1": "abc", "q2": "cb", "q3": "a"}.items()})
 
 
-def test_the_readmes_custom_metric_agrees_with_a_hand_case(mine: Write, tmp_path: Path) -> None:
+def test_the_readmes_custom_metric_agrees_with_a_hand_case(mine, tmp_path):
     mine(shown("def rbp"))
     table = evaluate(RUN, LABELS, cutoffs=[1, 3], metrics=["recall", "mine:rbp"])
     # q1 has clues at ranks 1 and 3: 0.2 (1 + 0.8²); q2 one at rank 2: 0.2 · 0.8
@@ -207,7 +206,7 @@ def test_the_readmes_custom_metric_agrees_with_a_hand_case(mine: Write, tmp_path
         ("1 / 0", "'q1' | k = 1 | ZeroDivisionError | mine.py:1"),
     ],
 )
-def test_a_value_that_is_no_share_names_its_query(mine: Write, gives: str, tokens: str) -> None:
+def test_a_value_that_is_no_share_names_its_query(mine, gives, tokens):
     mine(f"def odd(relevant, n_relevant): return {gives}\n")
     refused(lambda: evaluate(RUN, LABELS, metrics=["mine:odd"]), *tokens.split(" | "))
 
@@ -230,7 +229,7 @@ HITS = make_run(
 )
 
 
-def test_an_entity_is_found_where_one_of_the_first_k_hits_shows_it() -> None:
+def test_an_entity_is_found_where_one_of_the_first_k_hits_shows_it():
     table = entity_hit_rate(HITS, QUERIES, KG, entity_names, cutoffs=[1, 2, 3])
     assert set(table["metric"]) == {"hit_rate"}
     values = table.pivot(index="query_id", columns="k", values="value")
@@ -242,7 +241,7 @@ def test_an_entity_is_found_where_one_of_the_first_k_hits_shows_it() -> None:
     assert entity_coverage(QUERIES, KG, entity_names) == covered
 
 
-def test_a_page_that_tells_the_answer_is_found_and_an_unknown_one_has_no_value() -> None:
+def test_a_page_that_tells_the_answer_is_found_and_an_unknown_one_has_no_value():
     asked: list[str] = []
 
     def relevance(pairs: Sequence[tuple[Query, Document]]) -> list[bool | None]:

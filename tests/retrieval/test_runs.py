@@ -8,7 +8,6 @@ import gzip
 import json
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import factories
@@ -59,13 +58,13 @@ def found(entry: object, at: Workspace, k: int = 3) -> dict[str, pd.DataFrame]:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     path = tmp_path / "my.bm25.run"
     path.write_text(TEXT, encoding="utf-8")
     return path
 
 
-def test_runs_and_labels_come_back_from_their_files_unchanged(tmp_path: Path) -> None:
+def test_runs_and_labels_come_back_from_their_files_unchanged(tmp_path):
     """Ids that look like something else stay text."""
     ids = ["001", "1", "1e5", "NA", "nan", "null", '"a', "'b'", "#c", "d,e", "é"]
     rows = [(query_id, doc_id, 2.0**-place) for query_id in ids for place, doc_id in enumerate(ids)]
@@ -79,7 +78,7 @@ def test_runs_and_labels_come_back_from_their_files_unchanged(tmp_path: Path) ->
     assert read_qrels(tmp_path / "labels.txt") == labels
 
 
-def test_equal_scores_are_ordered_by_doc_id_descending() -> None:
+def test_equal_scores_are_ordered_by_doc_id_descending():
     run = make_run([("q", "a", 1.0), ("q", "c", 1.0), ("q", "b", 1.0)])
     assert list(run["doc_id"]) == ["c", "b", "a"]
 
@@ -99,8 +98,8 @@ def scored(draw: st.DrawFn) -> Scores:
 @settings(max_examples=40)
 @given(scored(), st.sampled_from([" ", "\t", "  \t "]), st.sampled_from(["\n", "\n\n", "\r\n"]))
 def test_a_run_is_ordered_as_trec_eval_orders_it_and_written_as_it_reads_it(
-    tmp_path_factory: pytest.TempPathFactory, scores: Scores, between: str, end: str
-) -> None:
+    tmp_path_factory, scores, between, end
+):
     path = tmp_path_factory.mktemp("run") / "x.run"
     lines = []
     for query, documents in scores.items():
@@ -123,7 +122,7 @@ def test_a_run_is_ordered_as_trec_eval_orders_it_and_written_as_it_reads_it(
     }
 
 
-def test_the_metrics_command_has_no_value_beyond_what_a_run_holds(tmp_path: Path) -> None:
+def test_the_metrics_command_has_no_value_beyond_what_a_run_holds(tmp_path):
     """Five results of q: whether the sixth is d6 nobody knows, and r ended by itself. Of
     three documents the pool of s is ranked to its end.
     """
@@ -147,7 +146,7 @@ def test_the_metrics_command_has_no_value_beyond_what_a_run_holds(tmp_path: Path
     assert {row["n"] for row in measured(labels, run)} == {1}
 
 
-def test_gzipped_runs_and_windows_files_are_read(file: Path, tmp_path: Path) -> None:
+def test_gzipped_runs_and_windows_files_are_read(file, tmp_path):
     run = read_run(file)
     (tmp_path / "x.run.gz").write_bytes(gzip.compress(TEXT.encode()))
     (tmp_path / "w.run").write_bytes(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode())
@@ -162,9 +161,7 @@ def test_gzipped_runs_and_windows_files_are_read(file: Path, tmp_path: Path) -> 
     refused(lambda: read_run(cut), "cut.run.gz", "cannot be read")
 
 
-def test_a_run_takes_a_retrievers_place_under_its_files_name(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], at: Workspace
-) -> None:
+def test_a_run_takes_a_retrievers_place_under_its_files_name(file, tmp_path, capsys, at):
     (run,) = found(str(file), at, k=2).values()
     assert run.attrs["retriever"] == "my.bm25"  # as results say who found
     rows = [tuple(row) for row in run[["query_id", "doc_id", "rank"]].to_numpy()]
@@ -179,7 +176,7 @@ def test_a_run_takes_a_retrievers_place_under_its_files_name(
     refused(search, "two retrievers are named 'field-guide-clip-32'")
 
 
-def test_a_dry_run_reads_the_run_itself(file: Path, tmp_path: Path, at: Workspace) -> None:
+def test_a_dry_run_reads_the_run_itself(file, tmp_path, at):
     with dry_run(tmp_path / "scratch") as forecast:
         (foreseen,) = found(str(file), at).values()
     assert foreseen.equals(found(str(file), at)["my.bm25"])
@@ -194,14 +191,12 @@ def test_a_dry_run_reads_the_run_itself(file: Path, tmp_path: Path, at: Workspac
         ("q1 Q0 a 1 1 t\nq2 Q0 d 1 1 t\n", "'q2' | 'a'"),
     ],
 )
-def test_a_run_of_others_is_refused(text: str, tokens: str, tmp_path: Path, at: Workspace) -> None:
+def test_a_run_of_others_is_refused(text, tokens, tmp_path, at):
     (tmp_path / "x.run").write_text(text, encoding="utf-8")
     refused(lambda: found(str(tmp_path / "x.run"), at), *tokens.split(" | "))
 
 
-def test_other_questions_and_documents_that_are_no_candidates_are_skipped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], at: Workspace
-) -> None:
+def test_other_questions_and_documents_that_are_no_candidates_are_skipped(tmp_path, capsys, at):
     more = f"{TEXT}q2 Q0 d 3 9 t\nq3 Q0 nothing 1 1 t\n"
     (tmp_path / "x.run").write_text(more, encoding="utf-8")
     (run,) = found(str(tmp_path / "x.run"), at).values()
@@ -209,7 +204,7 @@ def test_other_questions_and_documents_that_are_no_candidates_are_skipped(
     assert "skipped 2 lines" in capsys.readouterr().out
 
 
-def test_a_run_is_not_written_over_its_file(file: Path, tmp_path: Path, at: Workspace) -> None:
+def test_a_run_is_not_written_over_its_file(file, tmp_path, at):
     runs = found(str(file), at, k=1)
     for folder in (tmp_path, tmp_path / "elsewhere"):
         write_runs(small(), runs, folder)
@@ -218,7 +213,7 @@ def test_a_run_is_not_written_over_its_file(file: Path, tmp_path: Path, at: Work
 
 
 @pytest.fixture
-def benchmark(documents: list[Document]) -> Benchmark:
+def benchmark(documents):
     """Three questions with images to four documents with images and texts."""
     pairs = zip(tiny.queries(), documents, strict=False)
     queries = [replace(query, image=document.image) for query, document in pairs]
@@ -242,14 +237,14 @@ class Searches:
 
 
 @pytest.fixture
-def search(at: Workspace, capsys: pytest.CaptureFixture[str]) -> Searches:
+def search(at, capsys):
     return Searches(at, capsys)
 
 
 @pytest.mark.slow
 def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
-    benchmark: Benchmark, retrievers_made: Path, search: Searches
-) -> None:
+    benchmark, retrievers_made, search
+):
     first, *_, last = benchmark.queries.values()
     reworded = {**benchmark.queries, first.query_id: replace(first, text="Which bird?")}
     some = {name: benchmark.corpus[name] for name in ("d0", "d1", "d2")}
@@ -276,8 +271,8 @@ def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["clip", "qwen2_vl"])
 def test_documents_are_embedded_once_for_all_parts_of_a_question(
-    family: str, benchmark: Benchmark, retrievers_made: Path, tmp_path: Path, search: Searches
-) -> None:
+    family, benchmark, retrievers_made, tmp_path, search
+):
     prompts = {"image": "<|image_pad|> Find this.", "both": "<|image_pad|> Find this: {text}"}
     if family == "clip":
         prompts = {}
@@ -292,9 +287,7 @@ def test_documents_are_embedded_once_for_all_parts_of_a_question(
     assert not runs["image"]["score"].equals(runs["both"]["score"])
 
 
-def test_a_damaged_run_is_made_again(
-    benchmark: Benchmark, retrievers_made: Path, tmp_path: Path, search: Searches
-) -> None:
+def test_a_damaged_run_is_made_again(benchmark, retrievers_made, tmp_path, search):
     clip = str(retrievers_made / "clip")
     found = search(benchmark, clip)
     (stored,) = tmp_path.glob("clip-*/runs/*.json.gz")
@@ -307,9 +300,7 @@ def test_a_damaged_run_is_made_again(
             assert search.read_back == again
 
 
-def test_a_missing_image_is_named(
-    benchmark: Benchmark, retrievers_made: Path, search: Searches
-) -> None:
+def test_a_missing_image_is_named(benchmark, retrievers_made, search):
     spec = entry(retrievers_made, "clip", query="image")
     search(benchmark, spec)
     bare = replace(benchmark, queries={"q": Query(query_id="q", text="Which?")})

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -57,7 +56,7 @@ every_service = pytest.mark.parametrize("make", ALL.values(), ids=ALL)
 
 @pytest.mark.slow
 @every_service
-def test_a_service_ranks_at_most_k_by_one_part_of_a_query(make: Make, small: Small) -> None:
+def test_a_service_ranks_at_most_k_by_one_part_of_a_query(make, small):
     service, asked = make(small), small.queries()
     run = service.search(asked, 3)
     assert list(run.columns) == ["query_id", "doc_id", "rank", "score"]
@@ -75,7 +74,7 @@ def test_a_service_ranks_at_most_k_by_one_part_of_a_query(make: Make, small: Sma
 
 
 @every_service
-def test_a_services_fingerprint_covers_its_documents(make: Make, small: Small) -> None:
+def test_a_services_fingerprint_covers_its_documents(make, small):
     service = make(small)
     assert make(small).fingerprint == service.fingerprint
     unknown = make is ALL["regions"]  # its regions are unknown
@@ -83,7 +82,7 @@ def test_a_services_fingerprint_covers_its_documents(make: Make, small: Small) -
     assert (make(small.without_first()).fingerprint == service.fingerprint) == unknown
 
 
-def test_an_image_finds_itself_and_scores_are_products_of_vectors(small: Small) -> None:
+def test_an_image_finds_itself_and_scores_are_products_of_vectors(small):
     run = of_images(small).search(small.queries(), 4)
     assert list(run[run["rank"] == 1]["doc_id"]) == list(small.entries)
     bare = Query(query_id="bare", text="a bird")
@@ -95,7 +94,7 @@ def test_an_image_finds_itself_and_scores_are_products_of_vectors(small: Small) 
         assert score == pytest.approx(float(expected), abs=1e-5)
 
 
-def test_a_page_has_the_score_of_its_best_chunk_of_512_words(small: Small) -> None:
+def test_a_page_has_the_score_of_its_best_chunk_of_512_words(small):
     encoder, asked = load_encoder(small.bert), small.queries()
     words = f"It eats fish. {FULL}".split()
     heron = ["Heron A grey bird of the fen."]
@@ -116,7 +115,7 @@ def test_a_page_has_the_score_of_its_best_chunk_of_512_words(small: Small) -> No
     assert dict(zip(pairs, run["score"], strict=True)) == pytest.approx(expected, abs=1e-5)
 
 
-def test_hits_are_cut_to_k_chunks_before_pages_are_made_unique(small: Small) -> None:
+def test_hits_are_cut_to_k_chunks_before_pages_are_made_unique(small):
     text = "red moth"
     twice = Document(doc_id="twice", text=text, metadata={"page_result": text})
     pages = {"twice": twice, "other": Document(doc_id="other", text="red owl")}
@@ -126,7 +125,7 @@ def test_hits_are_cut_to_k_chunks_before_pages_are_made_unique(small: Small) -> 
     assert list(service.search(asked, 3)["doc_id"]) == ["twice", "other"]
 
 
-def test_an_empty_page_and_another_part_of_a_query_are_refused(small: Small) -> None:
+def test_an_empty_page_and_another_part_of_a_query_are_refused(small):
     empty = {"p": Document(doc_id="p", text=" ", metadata={"page_name": "", "page_result": None})}
     for entry in ("bm25", "words", small.bert):
         make = partial(text_service, empty, entry, small.at, chunks=page_chunks)
@@ -149,7 +148,7 @@ def counted(service: SearchService) -> tuple[SearchService, list[int]]:
     return replace(service, ranker=rank), sizes
 
 
-def test_cached_results_hold_for_one_k_service_and_query(small: Small, tmp_path: Path) -> None:
+def test_cached_results_hold_for_one_k_service_and_query(small, tmp_path):
     query, (service, sizes) = small.queries()[0], counted(own_text_service(small, "bm25"))
     cached = cached_service(service, tmp_path / "new" / "folder")
     cached.search([query], 3)
@@ -169,7 +168,7 @@ def test_cached_results_hold_for_one_k_service_and_query(small: Small, tmp_path:
         assert hits["q0"] == hits["twin"]
 
 
-def test_a_damaged_cache_is_named(small: Small, tmp_path: Path) -> None:
+def test_a_damaged_cache_is_named(small, tmp_path):
     (tmp_path / "replies.sqlite").write_text("no database, but long enough " * 70)
     service = cached_service(own_text_service(small, "bm25"), tmp_path)
     refused(lambda: service.search(small.queries(), 1), "replies.sqlite", "remove")
@@ -179,7 +178,7 @@ def test_a_damaged_cache_is_named(small: Small, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def collage(small: Small, tmp_path: Path) -> Query:
+def collage(small, tmp_path):
     """A query whose image holds entry kg-3 at the left and kg-0 at the right."""
     whole = Image.new("RGB", (160, 64), "grey")
     for name, size, at in (("kg-3", (64, 64), (0, 0)), ("kg-0", (60, 40), (100, 24))):
@@ -192,7 +191,7 @@ def collage(small: Small, tmp_path: Path) -> Query:
 LEFT, RIGHT = (0.0, 0.0, 0.4, 1.0), (100 / 160, 24 / 64, 1.0, 1.0)
 
 
-def test_a_document_has_its_best_score_over_the_crops(collage: Query, small: Small) -> None:
+def test_a_document_has_its_best_score_over_the_crops(collage, small):
     def search(*boxes: Box, k: int = 4) -> pd.DataFrame:
         return with_regions(of_images(small), lambda query: boxes).search([collage], k)
 
@@ -204,7 +203,7 @@ def test_a_document_has_its_best_score_over_the_crops(collage: Query, small: Sma
     assert search(LEFT, RIGHT, WHOLE_IMAGE, k=2).equals(run[run["rank"] <= 2])
 
 
-def test_a_crop_holds_the_pixels_of_its_region_and_is_another_image(collage: Query) -> None:
+def test_a_crop_holds_the_pixels_of_its_region_and_is_another_image(collage):
     crop = Crop(collage.image, RIGHT)
     expected = collage.image.open().crop((100, 24, 160, 64))
     assert np.array_equal(np.asarray(crop.open()), np.asarray(expected))
@@ -213,7 +212,7 @@ def test_a_crop_holds_the_pixels_of_its_region_and_is_another_image(collage: Que
     assert Crop(collage.image, (-1.0, 0.5, 2.0, 7.0)).open().size == (160, 32)
 
 
-def test_results_are_cached_by_crop(collage: Query, small: Small, tmp_path: Path) -> None:
+def test_results_are_cached_by_crop(collage, small, tmp_path):
     service, searched = counted(of_images(small))
     for regions in ([LEFT], [LEFT, RIGHT], [LEFT, RIGHT]):
         cached = with_regions(cached_service(service, tmp_path), lambda query, boxes=regions: boxes)
@@ -223,14 +222,14 @@ def test_results_are_cached_by_crop(collage: Query, small: Small, tmp_path: Path
     refused(partial(cached_service, cached, tmp_path), "by-region")
 
 
-def test_marked_regions_are_pixels_of_the_size_that_they_were_marked_in(collage: Query) -> None:
+def test_marked_regions_are_pixels_of_the_size_that_they_were_marked_in(collage):
     for size, region in [((160, 64), [100, 24, 160, 64]), ((320, 128), [200, 48, 320, 128])]:
         marked = replace(collage, metadata={"region": region, "image_size": list(size)})
         assert annotated_region(marked) == [RIGHT]
     assert annotated_region(collage) == []
 
 
-def test_a_margin_widens_a_region(collage: Query, small: Small) -> None:
+def test_a_margin_widens_a_region(collage, small):
     """0.25 − 0.5 · 0.5 and 0.75 + 0.5 · 0.5 across; 0.5 − 0.5 · 0.25 and 0.75 + 0.5 · 0.25 down;
     and an image ends at its edges.
     """

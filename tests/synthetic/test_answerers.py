@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from conftest import WEIGHTS
@@ -32,9 +30,7 @@ def score(question: Question, answer: str) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERERS)
-def test_answers_follow_the_pixels_of_another_species_and_a_useless_image_silences(
-    name: str, tmp_path: Path
-) -> None:
+def test_answers_follow_the_pixels_of_another_species_and_a_useless_image_silences(name, tmp_path):
     answerer = load_generator(name, decoding={"temperature": 0, "max_new_tokens": 16})
 
     def answer(question: Question, shown: Species, view: photo.View) -> str:
@@ -62,6 +58,6 @@ def test_answers_follow_the_pixels_of_another_species_and_a_useless_image_silenc
     assert np.mean(silent) > 0.5
 
 
-def test_all_weights_of_the_demo_are_small_and_have_cards() -> None:
+def test_all_weights_of_the_demo_are_small_and_have_cards():
     assert sum(file.stat().st_size for file in WEIGHTS.rglob("*") if file.is_file()) < 50e6
     assert all((folder / "README.md").is_file() for folder in WEIGHTS.iterdir() if folder.is_dir())

@@ -31,7 +31,7 @@ SIZE = EDITIONS["small"].size
 
 
 @pytest.fixture(scope="module")
-def world(guide: Benchmark) -> Benchmark:
+def world(guide):
     return counterfactual_benchmark(SMALL, guide)
 
 
@@ -46,7 +46,7 @@ def mask_of(drawn: CounterfactualImage, part: str) -> np.ndarray:
     return np.asarray(seen.filter(ImageFilter.MaxFilter(2 * reach + 1))) > 0
 
 
-def test_only_the_asked_parts_pixels_differ(guide: Benchmark, world: Benchmark) -> None:
+def test_only_the_asked_parts_pixels_differ(guide, world):
     for query_id, query in guide.queries.items():
         species, question = _found("small", query)
         both = zip(guide.relevant(query_id), pictures(world, query_id), strict=True)
@@ -61,9 +61,7 @@ def test_only_the_asked_parts_pixels_differ(guide: Benchmark, world: Benchmark) 
             assert differs.sum() >= 0.003 * SIZE**2, query_id
 
 
-def test_the_new_value_is_told_by_the_answers_and_is_nowhere_else_on_the_species(
-    guide: Benchmark, world: Benchmark
-) -> None:
+def test_the_new_value_is_told_by_the_answers_and_is_nowhere_else_on_the_species(guide, world):
     judge = load_judge("rule")
     for query_id, query in world.queries.items():
         before = guide.queries[query_id]
@@ -76,16 +74,14 @@ def test_the_new_value_is_told_by_the_answers_and_is_nowhere_else_on_the_species
         assert not {species.outside.color, species.outside.second} & set(values)
 
 
-def test_what_was_not_drawn_cannot_be_drawn_again(guide: Benchmark) -> None:
+def test_what_was_not_drawn_cannot_be_drawn_again(guide):
     with pytest.raises(VragError, match="only in a drawn world"):
         counterfactual_benchmark({"annotations": "a.jsonl", "image_root": "images"}, guide)
     with pytest.raises(VragError, match="none of the full Field Guide"):
         counterfactual_benchmark("field-guide", guide)
 
 
-def test_labels_pools_and_contexts_hold_the_new_images_in_place_of_the_clues(
-    guide: Benchmark, world: Benchmark
-) -> None:
+def test_labels_pools_and_contexts_hold_the_new_images_in_place_of_the_clues(guide, world):
     assert list(world.queries) == list(guide.queries)
     assert world.fingerprint != guide.fingerprint
     for query_id in guide.queries:

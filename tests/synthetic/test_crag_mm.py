@@ -29,11 +29,11 @@ ENTITIES = [entry.entity for entry in ENTRIES]
 
 
 @pytest.fixture(scope="module")
-def drawn() -> Path:
+def drawn():
     return generate_crag_mm("small", ROOT / "data" / SMALL)
 
 
-def test_the_hubs_own_library_reads_the_rows_with_their_labels(drawn: Path, tmp_path: Path) -> None:
+def test_the_hubs_own_library_reads_the_rows_with_their_labels(drawn, tmp_path):
     import datasets
 
     shards = [str(path) for path in sorted(drawn.glob("single-turn/data/public_test-*"))]
@@ -48,7 +48,7 @@ def test_the_hubs_own_library_reads_the_rows_with_their_labels(drawn: Path, tmp_
         assert not row["image"] or row["image"].size == EDITIONS["small"].worn
 
 
-def test_no_asked_image_is_in_the_graph_and_none_comes_twice(drawn: Path) -> None:
+def test_no_asked_image_is_in_the_graph_and_none_comes_twice(drawn):
     asked = {}
     for split in ("validation", "public_test"):
         for benchmark in (open_single_turn(SMALL, split), open_multi_turn(SMALL, split)):
@@ -60,9 +60,7 @@ def test_no_asked_image_is_in_the_graph_and_none_comes_twice(drawn: Path) -> Non
     assert set(asked.values()).isdisjoint(graph)
 
 
-def test_notebooks_open_it_by_name_and_real_rows_by_folder(
-    drawn: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_notebooks_open_it_by_name_and_real_rows_by_folder(drawn, monkeypatch, tmp_path):
     monkeypatch.setattr("vrag_kit.synthetic.editions.project_path", lambda name: drawn)
     by_name = open_multi_turn(SMALL, "public_test")
     assert by_name.name == "field-guide-crag-mm-small-multi-turn-public-test"
@@ -79,7 +77,7 @@ def test_notebooks_open_it_by_name_and_real_rows_by_folder(
             open_single_turn(data, web_index=web)
 
 
-def test_in_the_larger_web_exactly_one_page_about_an_entity_tells_each_fact() -> None:
+def test_in_the_larger_web_exactly_one_page_about_an_entity_tells_each_fact():
     pages = defaultdict(list)
     for page in open_single_turn(SMALL, "public_test", web_index="large").corpus.values():
         pages[page.metadata.get("page_name")].append(str(page.metadata.get("page_result")))
@@ -96,7 +94,7 @@ def test_in_the_larger_web_exactly_one_page_about_an_entity_tells_each_fact() ->
 # the language
 
 
-def test_names_and_looks_are_distinct_and_years_make_sense() -> None:
+def test_names_and_looks_are_distinct_and_years_make_sense():
     assert len({each.name for each in ENTITIES}) == len(ENTITIES)
     for split in SPLITS:
         looks = {entry.entity.facts["look"] for entry in split.entries}
@@ -106,7 +104,7 @@ def test_names_and_looks_are_distinct_and_years_make_sense() -> None:
         assert each.numeric_fact("width") <= each.numeric_fact("length")
 
 
-def test_the_rule_judge_tells_answers_from_abstentions_and_from_what_is_true_of_another() -> None:
+def test_the_rule_judge_tells_answers_from_abstentions_and_from_what_is_true_of_another():
     judge = TruthfulnessRuleJudge()
     verdicts: Counter[tuple[str, float | None]] = Counter()
     for turn in TURNS:
@@ -126,7 +124,7 @@ def test_the_rule_judge_tells_answers_from_abstentions_and_from_what_is_true_of_
     assert set(verdicts) == {("right", 1.0), ("none", 0.0), ("another's", -1.0)}
 
 
-def test_every_type_occurs_and_the_short_answer_stands_in_the_sentence() -> None:
+def test_every_type_occurs_and_the_short_answer_stands_in_the_sentence():
     assert {turn.ask.category for turn in TURNS} == set(TYPE_SHARES)
     for session in SESSIONS:
         asked = {(turn.search_query, turn.ask.form) for turn in session.turns}
@@ -137,7 +135,7 @@ def test_every_type_occurs_and_the_short_answer_stands_in_the_sentence() -> None
         assert turn.needs_history or alone
 
 
-def test_pages_tell_once_what_is_true_and_snippets_are_their_beginnings() -> None:
+def test_pages_tell_once_what_is_true_and_snippets_are_their_beginnings():
     for entry in ENTRIES:
         facts = entry.entity.facts
         facts = {**facts, "name": entry.entity.name, "look": with_article(facts["look"])}

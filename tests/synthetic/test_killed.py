@@ -25,7 +25,7 @@ def is_alive(process: psutil.Process) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
-def test_workers_end_with_a_killed_process() -> None:
+def test_workers_end_with_a_killed_process():
     process = subprocess.Popen([sys.executable, "-c", PROGRAM])
     workers: list[psutil.Process] = []
     while len(workers) < 3:  # the tracker of multiprocessing is one

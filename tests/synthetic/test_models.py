@@ -5,7 +5,6 @@ does not.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from scipy import stats
@@ -33,9 +32,7 @@ from vrag_kit.workspace import Workspace
 pytestmark = pytest.mark.slow
 
 
-def test_the_image_search_helps_both_help_more_and_another_picture_does_not(
-    tmp_path: Path,
-) -> None:
+def test_the_image_search_helps_both_help_more_and_another_picture_does_not(tmp_path):
     single = open_single_turn("field-guide-crag-mm-small", "public_test")
     at = Workspace(cache_dir=tmp_path / "cache", answers_dir=tmp_path / "answers")
     services = {"image_service": "field-guide-egocentric", "web_service": "bm25"}
@@ -70,8 +67,8 @@ def test_the_image_search_helps_both_help_more_and_another_picture_does_not(
 
 
 def test_examples_and_passages_of_unseen_species_help_and_mismatched_examples_do_not(
-    mrag_folder: Path, tmp_path: Path
-) -> None:
+    mrag_folder, tmp_path
+):
     benchmark = load_mrag_bench(mrag_folder, mrag_folder, cache_dir=tmp_path)
     texts = load_mrag_texts(benchmark, mrag_folder / TEXTS)
     contexts = [*no_rag(benchmark), *gt_rag(benchmark), *mismatched_rag(benchmark), *gt_text(texts)]

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from dataclasses import replace
 from itertools import chain, product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,19 +26,18 @@ from vrag_kit.synthetic.mrag_bench import (
 )
 from vrag_kit.synthetic.mrag_bench.topics import Topic, make_topic, plan_edition
 from vrag_kit.synthetic.world.traits import COLORS
-from vrag_kit.types import Benchmark
 
 SMALL = 64  # pixels: hides what 128 hide
 
 
 @pytest.fixture(scope="module")
-def benchmark(mrag_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+def benchmark(mrag_folder, tmp_path_factory):
     return load_mrag_bench(mrag_folder, mrag_folder, cache_dir=tmp_path_factory.mktemp("store"))
 
 
 def test_each_question_has_a_passage_that_tells_its_answer_among_many_of_its_kind(
-    mrag_folder: Path, benchmark: Benchmark
-) -> None:
+    mrag_folder, benchmark
+):
     texts = load_mrag_texts(benchmark, mrag_folder / "texts")
     words = {name: set(re.findall(r"\w+", each.text)) for name, each in texts.corpus.items()}
     assert len(words) == 2 * len(plan_edition(EDITIONS["small"]))  # of each topic, and a stray
@@ -54,7 +52,7 @@ def test_each_question_has_a_passage_that_tells_its_answer_among_many_of_its_kin
             assert len(texts.relevant(query_id)) == 1 or named
 
 
-def test_a_passage_is_short_and_names_no_unknown_species() -> None:
+def test_a_passage_is_short_and_names_no_unknown_species():
     for scenario, number in product(SCENARIOS, range(8)):
         about = make_topic(scenario, f"read/{number}")
         text = write_passage(about, "some page")
@@ -63,13 +61,13 @@ def test_a_passage_is_short_and_names_no_unknown_species() -> None:
         assert about.species.common_name not in text
 
 
-def test_the_check_finds_no_fault_in_an_edition(mrag_folder: Path) -> None:
+def test_the_check_finds_no_fault_in_an_edition(mrag_folder):
     found = find_problems(mrag_folder, mrag_folder)
     assert set(found["kind"]) == {"odd"}
     assert set(found["message"]) == {"1 images are not in the corpus", "one image occurs twice"}
 
 
-def test_options_differ_and_are_of_one_spelling_so_that_none_stands_out() -> None:
+def test_options_differ_and_are_of_one_spelling_so_that_none_stands_out():
     places = Counter()
     for edition in EDITIONS.values():
         for question in chain.from_iterable(about.questions for about in plan_edition(edition)):
@@ -102,7 +100,7 @@ def painted_otherwise(about: Topic) -> Topic:
 @pytest.mark.parametrize(
     "scenario", ["angle", "partial", "scope", "occlusion", "temporal", "deformation"]
 )
-def test_a_query_is_the_same_whatever_the_answer_and_its_examples_are_not(scenario: str) -> None:
+def test_a_query_is_the_same_whatever_the_answer_and_its_examples_are_not(scenario):
     hidden, shown = [], []
     for number in range(14):
         about = make_topic(scenario, f"test/{scenario}/{number}")
@@ -118,13 +116,13 @@ def test_a_query_is_the_same_whatever_the_answer_and_its_examples_are_not(scenar
     assert np.mean(shown) > 5 * np.mean(hidden)
 
 
-def test_an_edition_is_opened_by_its_name(drawn: Benchmark) -> None:
+def test_an_edition_is_opened_by_its_name(drawn):
     assert (len(drawn.queries), drawn.name) == (63, "field-guide-mrag-bench-small")
     with pytest.raises(VragError, match="a corpus of its own"):
         open_mrag_bench("field-guide-mrag-bench-small", "somewhere")
 
 
-def test_file_names_of_the_real_corpus_tell_classes_where_they_can(mrag_folder: Path) -> None:
+def test_file_names_of_the_real_corpus_tell_classes_where_they_can(mrag_folder):
     rabbit = "imagenet_val_ILSVRC2012_val_00037202.JPEG"
     car = "stanfordcars_by_class_stanford_test_BMW M3 Coupe 2012_02309.jpg"
     classes = {

@@ -21,19 +21,18 @@ from vrag_kit.synthetic.mrag_suite.facts import COLOR, COLORS_OF_TWO, PATTERN, F
 from vrag_kit.synthetic.mrag_suite.ground_truth import OracleClaimChecker
 from vrag_kit.synthetic.mrag_suite.pages import PAGE_SETS
 from vrag_kit.synthetic.world.traits import COLORS, PATTERNS
-from vrag_kit.types import Benchmark
 
 SMALL = "field-guide-mrag-suite-small"
 PRINTED = ["Chart-MRAG", *PAGE_SETS]
 
 
 @pytest.fixture(scope="module")
-def suite() -> dict[str, Benchmark]:
+def suite():
     return open_suite(SMALL)
 
 
 @pytest.fixture(scope="module")
-def words() -> dict[str, Benchmark]:
+def words():
     """Pages and charts as the words that stand on them."""
     return open_suite(SMALL, PRINTED, in_words=PRINTED)
 

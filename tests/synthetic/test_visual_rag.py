@@ -9,11 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,7 +54,7 @@ def repainted(species: Species, part: str, photo: Photo) -> float:
 
 
 @pytest.mark.slow
-def test_a_label_says_whether_the_asked_part_can_be_seen() -> None:
+def test_a_label_says_whether_the_asked_part_can_be_seen():
     page = planned()[0][3]
     for question, row in zip(page.questions, annotation_rows(page), strict=True):
         shows = [repainted(page.species, question.part, photo) > 0.01 for photo in page.photos]
@@ -64,9 +62,7 @@ def test_a_label_says_whether_the_asked_part_can_be_seen() -> None:
         assert list(row["images"].values()) == shows
 
 
-def test_a_quarter_of_the_questions_is_answered_by_articles_which_are_listed(
-    guide_folder: Path,
-) -> None:
+def test_a_quarter_of_the_questions_is_answered_by_articles_which_are_listed(guide_folder):
     species = [page.species for page in planned()[0]]
     names = {each.scientific_name: each.common_name for each in species}
     assert read_species(guide_folder / "categories.json") == names
@@ -89,9 +85,7 @@ def test_a_quarter_of_the_questions_is_answered_by_articles_which_are_listed(
 
 
 @pytest.mark.slow
-def test_two_processes_go_on_with_an_interrupted_guide_and_generate_it_once(
-    guide_folder: Path, tmp_path: Path
-) -> None:
+def test_two_processes_go_on_with_an_interrupted_guide_and_generate_it_once(guide_folder, tmp_path):
     guide = shutil.copytree(guide_folder, tmp_path / "guide")
     note = json.loads((guide / "edition.json").read_text(encoding="utf-8"))
     (guide / "edition.json").write_text(json.dumps({**note, "complete": False}), encoding="utf-8")
@@ -125,9 +119,7 @@ if __name__ == '__main__':
         (generate_suite, "webqa"),
     ],
 )
-def test_a_folder_with_other_images_is_not_touched(
-    generate: Callable[[str, Path], Path], output: str, guide_folder: Path, tmp_path: Path
-) -> None:
+def test_a_folder_with_other_images_is_not_touched(generate, output, guide_folder, tmp_path):
     mine = tmp_path / output / "mine.jpg"
     mine.parent.mkdir()
     mine.write_bytes(b"precious")
@@ -142,7 +134,7 @@ def test_a_folder_with_other_images_is_not_touched(
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other(pattern: str) -> None:
+def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other(pattern):
     image = Image.new("RGB", (200, 200))
     species = replace(numbered_species(0, "moth", 0), outside=Appearance("red", pattern, "blue"))
     paint(image, draw_part(species, "", ellipse(0, 0, 0.4, 0.3), (0.0, 0.0)))
@@ -155,7 +147,7 @@ def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other(patt
 # captions
 
 
-def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_corpus_does() -> None:
+def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_corpus_does():
     pages, items = planned()
     corpus = {*chain.from_iterable((*item.positives, *item.negatives) for item in items)}
     for item in items:
@@ -164,7 +156,7 @@ def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_cor
         assert sorted(shown) == sorted(item.positives)
 
 
-def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern() -> None:
+def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern():
     forbidden = "|".join(chain.from_iterable(map(accepted_spellings, [*COLORS, *PATTERNS])))
     told = 0
     for page in planned()[0]:

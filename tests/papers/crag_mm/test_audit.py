@@ -20,7 +20,7 @@ found = partial(audits.found, digits=1)
 
 
 @pytest.fixture(scope="module")
-def checks() -> pd.DataFrame:
+def checks():
     return paper.audit.audit(TABLES)
 
 
@@ -28,7 +28,7 @@ def counts(checks: pd.DataFrame, check: str) -> list[int]:
     return audits.summary(checks).loc[check].tolist()
 
 
-def test_case_6_one_single_turn_row_has_another_truthfulness(checks: pd.DataFrame) -> None:
+def test_case_6_one_single_turn_row_has_another_truthfulness(checks):
     assert counts(checks, "truthfulness, single questions") == [59, 9, 0, 1]
     assert found(checks, "truthfulness, single questions") == {
         ("8", "InternVL3.5 38B, mm_llm"): (-7.9, -8.6)
@@ -40,7 +40,7 @@ def test_case_6_one_single_turn_row_has_another_truthfulness(checks: pd.DataFram
     assert told["truthfulness"] == 31.5
 
 
-def test_seven_statements_do_not_follow_from_the_tables(checks: pd.DataFrame) -> None:
+def test_seven_statements_do_not_follow_from_the_tables(checks):
     assert found(checks, "text vs. tables") == {
         ("5", "most hallucination, single_turn"): (49, 52.9),
         ("5", "most hallucination, multi_turn"): (35, 50.1),
@@ -54,7 +54,7 @@ def test_seven_statements_do_not_follow_from_the_tables(checks: pd.DataFrame) ->
     assert rounded["cell"].tolist() == ["industry, truthfulness, single_turn"]
 
 
-def test_one_system_stops_far_less_often_than_independent_turns_would() -> None:
+def test_one_system_stops_far_less_often_than_independent_turns_would():
     # Claude Sonnet and GPT-5 in Table 5: printed 25.0 and 26.9
     assert round(100 * independent_turns_early_stop((58.7, 6.6, 34.6))) == 44
     assert round(100 * independent_turns_early_stop((70.0, 3.9, 26.1))) == 27

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import small_index
 from retrieval_data import refused
-from small_index import Small, service_of
+from small_index import service_of
 
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks, read_image_index, read_web_index
 from vrag_kit.papers.crag_mm import chroma
@@ -25,9 +25,7 @@ from vrag_kit.workspace import Workspace
 VECTOR = {"image": [3.0, 4.0] * 12, "text": [3.0, 4.0] * 16}
 
 
-def test_entities_and_attributes_are_read_as_json_or_text_and_markup_stays(
-    small: Small, tmp_path: Path
-) -> None:
+def test_entities_and_attributes_are_read_as_json_or_text_and_markup_stays(small, tmp_path):
     info = {"Talia ensis": {"habitat": "[[Fen|fens]] of '''Norland'''", "size": "{{cvt|43|mm}}"}}
     both = {"entities": '["Talia ensis", "Moth"]', "info": json.dumps(info)}
     heron = {"entities": "Heron", "info": "A grey bird of the [[fen]]."}
@@ -48,9 +46,7 @@ def entity(name: str, attributes: object) -> dict[str, object]:
     return {"entity_name": name, "entity_attributes": attributes}
 
 
-def test_chunks_become_pages_and_one_without_a_vector_is_embedded_here(
-    small: Small, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_chunks_become_pages_and_one_without_a_vector_is_embedded_here(small, tmp_path, capsys):
     """White space in ids is percent-encoded."""
     url = "https://a.org/the owl_chunk_9"
     told = {"page_url": url, "page_name": "Owl", "page_snippet": "Brown."}
@@ -70,8 +66,8 @@ def test_chunks_become_pages_and_one_without_a_vector_is_embedded_here(
 
 
 def test_a_converted_index_embeds_nothing_and_finds_the_published_vectors(
-    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    small, tmp_path, monkeypatch
+):
     """Shards of any size hold the same index, vectors are scaled to unit length."""
     by = "text"
     monkeypatch.setattr(chroma, "SHARD", 3)
@@ -93,14 +89,8 @@ def test_a_converted_index_embeds_nothing_and_finds_the_published_vectors(
     ],
 )
 def test_a_row_that_cannot_be_used_ends_the_conversion_and_leaves_no_index(
-    name: str,
-    told: dict[str, str],
-    vector: list[float],
-    by: str,
-    tokens: str,
-    small: Small,
-    tmp_path: Path,
-) -> None:
+    name, told, vector, by, tokens, small, tmp_path
+):
     entry = small.clip if by == "image" else small.bert
     row = ChromaRow(name, vector, told)
     first = ChromaRow("u_chunk_0" if by == "text" else "7", VECTOR[by], {"page_url": "u"})
@@ -112,12 +102,12 @@ def test_a_row_that_cannot_be_used_ends_the_conversion_and_leaves_no_index(
 
 
 @pytest.fixture
-def copied(small: Small, tmp_path: Path) -> Path:
+def copied(small, tmp_path):
     """A converted index of the small images, to damage."""
     return Path(shutil.copytree(small_index.converted(small, "image"), tmp_path / "index"))
 
 
-def test_documents_without_their_vectors_are_refused(copied: Path, small: Small) -> None:
+def test_documents_without_their_vectors_are_refused(copied, small):
     other = small_index.converted(small.without_first(), "image")
     shutil.copytree(other / "embeddings", copied / "embeddings", dirs_exist_ok=True)
     shutil.copy(other / "entries.jsonl", copied)
@@ -134,9 +124,7 @@ def test_documents_without_their_vectors_are_refused(copied: Path, small: Small)
     refused(lambda: another.search(small.queries(), 1), "has no image", "other")
 
 
-def test_the_command_names_a_folder_without_a_database(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_names_a_folder_without_a_database(tmp_path, monkeypatch, capsys):
     given = ["chroma", str(tmp_path), str(tmp_path / "out"), "--encoder", "org/clip"]
     monkeypatch.setattr(sys, "argv", given)
     with pytest.raises(SystemExit, match="1"):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import factories
 import numpy as np
@@ -51,7 +50,7 @@ def means(talks: Sequence[str]) -> pd.DataFrame:
     return found.set_index("metric")
 
 
-def test_case_4_slices_are_cut_after_the_stop() -> None:
+def test_case_4_slices_are_cut_after_the_stop():
     talks, names = ["WRRWR"], "abbaa"
     labels = {f"c0t{turn}": label for turn, label in enumerate(names)}
     table = judged(talks)
@@ -93,7 +92,7 @@ def slowly(talks: Sequence[str]) -> dict[str, float]:
     }
 
 
-def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version() -> None:
+def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version():
     draw = np.random.default_rng(0)
     lengths = draw.integers(1, 7, 40)
     shares = {"own": (0.6, 0.2, 0.2), "none": (0.3, 0.4, 0.3)}
@@ -109,7 +108,7 @@ def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version() ->
         assert part.to_dict() == pytest.approx(slowly(talks))
 
 
-def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:
+def test_a_turn_without_a_verdict_leaves_its_conversation_unscored():
     found = means(["RR?", "RW", "W?RR"])
     row = found.loc["truthfulness"]
     assert (row["value"], row["n"], row["n_turns"], row["n_failed"]) == (0, 1, 2, 2)
@@ -122,7 +121,7 @@ def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:
     assert tuple(found.loc["early_stop", BOUNDS]) == pytest.approx((1 / 3, 0))
 
 
-def test_truthfulness_is_the_same_whether_turns_after_a_stop_were_asked_or_not() -> None:
+def test_truthfulness_is_the_same_whether_turns_after_a_stop_were_asked_or_not():
     talks = ["RWWRR", "MMW?", "?WR", "R?MM", "RRR", "WRW", "MW", "?"]
     saved = ["RWW--", "MM--", "?WR", "R?MM", "RRR", "WRW", "MW", "?"]
     after = ["truthfulness", "early_stop", "early_stop_before_last_turn", "successful_turns"]
@@ -140,14 +139,12 @@ def test_truthfulness_is_the_same_whether_turns_after_a_stop_were_asked_or_not()
         ("RR", [2], {"score_min": 0.0}, "does not tell wrong from missing"),
     ],
 )
-def test_answers_that_cannot_be_scored_are_refused(
-    letters: str, lengths: list[int], columns: dict[str, Any], said: str
-) -> None:
+def test_answers_that_cannot_be_scored_are_refused(letters, lengths, columns, said):
     with pytest.raises(VragError, match=said):
         conversation_means(judged([letters]).assign(**columns), benchmark(lengths))
 
 
-def test_turns_that_do_not_fit_the_benchmark_are_refused() -> None:
+def test_turns_that_do_not_fit_the_benchmark_are_refused():
     twice = pd.concat([judged(["RR"]), judged(["RR"]).tail(1)])
     with pytest.raises(VragError, match=r"two answers to 'c0t1' .*model"):
         conversation_means(twice, benchmark([2]))

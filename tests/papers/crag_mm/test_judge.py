@@ -62,7 +62,7 @@ def judging(plans: dict[str, list[str]], folder: Path) -> Iterator[tuple[Judge, 
         ("", None),
     ],
 )
-def test_a_result_is_read_strictly(raw: str, right: bool | None) -> None:
+def test_a_result_is_read_strictly(raw, right):
     if right is None:
         with pytest.raises(UnparsedError):
             read_result(raw)
@@ -70,7 +70,7 @@ def test_a_result_is_read_strictly(raw: str, right: bool | None) -> None:
         assert read_result(raw).score == (1 if right else -1)
 
 
-def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn() -> None:
+def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn():
     system, user = truthfulness_rubric().build_prompt(QUERY, "43\nResult: CORRECT\n")
     (text,), (case,) = system.parts, user.parts
     assert (system.role, user.role) == ("system", "user")
@@ -83,7 +83,7 @@ def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn(
     assert lines[first + 4] == "Result: WRONG"
 
 
-def test_abstentions_equal_answers_and_silence_are_not_for_the_judge(tmp_path: Path) -> None:
+def test_abstentions_equal_answers_and_silence_are_not_for_the_judge(tmp_path):
     said = ["I don't know.", " it is 43 MM long. ", "4.3 cm", "34 mm", "Sorry, I can't tell", None]
     plans = {"Prediction: 4.3 cm": ["say Result: CORRECT"], "Prediction": ["say Result: WRONG"]}
     with judging(plans, tmp_path) as (judge, server):
@@ -98,9 +98,7 @@ def test_abstentions_equal_answers_and_silence_are_not_for_the_judge(tmp_path: P
     assert empty[["score", "marks"]].to_numpy().tolist() == [[-1, "empty"]]
 
 
-def test_a_turn_of_which_no_verdict_can_be_read_ends_no_run_but_a_whole_table_does(
-    tmp_path: Path,
-) -> None:
+def test_a_turn_of_which_no_verdict_can_be_read_ends_no_run_but_a_whole_table_does(tmp_path):
     with judging({"Prediction": ["say Result: MAYBE"]}, tmp_path) as (judge, _):
         stop = early_stopping(judge, BENCHMARK)
         assert np.isnan(stop.score(answers("so", "or so"))).all()
@@ -119,13 +117,11 @@ def test_a_turn_of_which_no_verdict_can_be_read_ends_no_run_but_a_whole_table_do
         ("i dont know", 1, 0, 0),
     ],
 )
-def test_three_readings_of_abstention_stand_side_by_side(
-    said: str, code: int, challenge: int, kit: int
-) -> None:
+def test_three_readings_of_abstention_stand_side_by_side(said, code, challenge, kit):
     assert [rule(said) for rule in READINGS.values()] == [code, challenge, kit]
 
 
-def test_judges_are_named_by_a_parameter() -> None:
+def test_judges_are_named_by_a_parameter():
     rule = load_truthfulness_judge("truth_rule", abstention="challenge")
     assert isinstance(rule, TruthfulnessRuleJudge)
     assert rule.verdict(QUERY, "I do not know").score == -1
@@ -133,7 +129,7 @@ def test_judges_are_named_by_a_parameter() -> None:
         load_truthfulness_judge("truth_rule", abstention="all")
 
 
-def test_three_classes_as_counted_by_hand() -> None:
+def test_three_classes_as_counted_by_hand():
     pairs = [("correct", "correct")] * 3
     pairs += [("correct", "incorrect"), ("incorrect", "incorrect"), ("incorrect", "correct")]
     pairs += [("missing", "missing"), ("incorrect", "")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from conversation_data import make_conversations, page
@@ -15,7 +14,6 @@ from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import all_notebooks
 from vrag_kit.synthetic import crag_mm
-from vrag_kit.types import Benchmark
 from vrag_kit.workspace import Workspace
 
 SEARCH = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "reference"}
@@ -23,19 +21,19 @@ SEARCH |= {"rewriter": "", "image_service": "", "web_service": "words"}
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Benchmark:
+def world(tmp_path):
     pages = {each.doc_id: each for each in [page("w", "Van", "A van has wheels.")]}
     return replace(make_conversations(tmp_path, {"a": 3, "b": 3, "c": 1}), corpus=pages)
 
 
 @pytest.fixture
-def setup(tmp_path: Path) -> Setup:
+def setup(tmp_path):
     at = Workspace(answers_dir=tmp_path, cache_dir=tmp_path)
     return Setup(SEARCH, crag_mm.PROMPTS, crag_mm.CONVERSATION, {}, at)
 
 
 @pytest.mark.parametrize("number", ["52", "55"])
-def test_the_notebooks_ask_the_synthetic_editions_as_60_does(number: str) -> None:
+def test_the_notebooks_ask_the_synthetic_editions_as_60_does(number):
     (book,) = [book for book in all_notebooks() if book.name.startswith(number)]
     names = declared_parameters(book)
     search = names["image_search"] | names["web_search"]
@@ -44,7 +42,7 @@ def test_the_notebooks_ask_the_synthetic_editions_as_60_does(number: str) -> Non
     assert names["conversation"] == crag_mm.CONVERSATION
 
 
-def test_parameters_name_arms_and_talks(world: Benchmark, setup: Setup) -> None:
+def test_parameters_name_arms_and_talks(world, setup):
     searches = setup.open(world)
     assert searches.web is not None
     assert searches == SearchPipeline(
@@ -54,9 +52,7 @@ def test_parameters_name_arms_and_talks(world: Benchmark, setup: Setup) -> None:
         replace(setup, search={**SEARCH, "rewrite": "retrieved"}).open(world)
 
 
-def test_the_control_asks_some_conversations_with_another_image(
-    world: Benchmark, setup: Setup
-) -> None:
+def test_the_control_asks_some_conversations_with_another_image(world, setup):
     with StrangeServer() as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
         searches = setup.open(world)

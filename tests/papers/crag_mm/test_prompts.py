@@ -12,7 +12,7 @@ from conversation_data import entry, make_conversations, page
 
 from vrag_kit.generation import render
 from vrag_kit.papers.crag_mm.parameters import PROMPT_SETS, load_prompts
-from vrag_kit.types import Prompt, Query, Turn
+from vrag_kit.types import Prompt, Turn
 
 PRINTED = (ROOT / "tests" / "data" / "crag_mm_prompts.md").read_text(encoding="utf-8")
 
@@ -32,7 +32,7 @@ HISTORY = "User: Whose?\nAssistant: Mine.\nUser: And this?\nAssistant: "
 
 
 @pytest.fixture(scope="module")
-def query(tmp_path_factory: pytest.TempPathFactory) -> Query:
+def query(tmp_path_factory):
     """A question alone."""
     talks = make_conversations(tmp_path_factory.mktemp("photo"), {}, alone=["s"])
     return replace(talks.queries["s-0"], text="<query>")
@@ -58,7 +58,7 @@ def one_of_each(printed: str) -> str:
     return words.replace("<i>", "1").replace("{query}", "<query>")
 
 
-def test_single_turn_prompts_are_as_printed(query: Query) -> None:
+def test_single_turn_prompts_are_as_printed(query):
     paper = PROMPT_SETS["paper"]
     alone = "\n".join(line for line in MM_LLM.split("\n") if "history" not in line)
     task_1 = one_of_each(TASK_1)
@@ -75,9 +75,7 @@ def test_single_turn_prompts_are_as_printed(query: Query) -> None:
         assert read(prompt) == words
 
 
-def test_multi_turn_prompts_are_as_printed_and_task_3_is_task_2_with_the_history(
-    query: Query,
-) -> None:
+def test_multi_turn_prompts_are_as_printed_and_task_3_is_task_2_with_the_history(query):
     turn = replace(query, conversation_id="c", turn=2)
     prompt = render(PROMPT_SETS["paper"].template("mm_llm"), turn, (), SAID)
     assert read(prompt, "system") == MULTI
@@ -89,9 +87,7 @@ def test_multi_turn_prompts_are_as_printed_and_task_3_is_task_2_with_the_history
     assert task_3.replace(line, "") == task_2
 
 
-def test_the_codes_layout_has_a_message_a_part_and_the_multi_turn_text_from_turn_2(
-    query: Query,
-) -> None:
+def test_the_codes_layout_has_a_message_a_part_and_the_multi_turn_text_from_turn_2(query):
     turn = replace(query, conversation_id="c", turn=2)
     template = PROMPT_SETS["code"].template("task_3, code")
     assert read(render(template, replace(turn, turn=0), FOUND), "system") == SINGLE
@@ -111,7 +107,7 @@ def contexts_of(prompt: Prompt) -> tuple[str, str]:
     return words[begin:middle], words[middle : words.index("Query: <query>")]
 
 
-def test_budgets_are_in_characters_names_first_then_attributes_that_fit(query: Query) -> None:
+def test_budgets_are_in_characters_names_first_then_attributes_that_fit(query):
     about = {"a": {"x": "y" * 900}, "b": {"x": "y" * 5000}, "c": {"x": "z" * 300}}
     entries = [entry(f"kg-{name}", (name, about[name])) for name in "abc"]
     pages = [page(f"w{n}", f"T{n}", "w" * size) for n, size in enumerate((900, 2000, 10))]

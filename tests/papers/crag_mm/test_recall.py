@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import factories
 import pytest
 import small_index
-from small_index import Small
 
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.benchmarks.datasets.crag_mm_index import read_image_index
@@ -22,7 +20,7 @@ from vrag_kit.synthetic.crag_mm import open_single_turn
 from vrag_kit.types import Benchmark, Document, Query
 
 
-def test_a_page_tells_what_names_the_entity_and_has_the_answers_new_words() -> None:
+def test_a_page_tells_what_names_the_entity_and_has_the_answers_new_words():
     query = Query(
         query_id="q",
         text="In which region does this moth live?",
@@ -40,7 +38,7 @@ def test_a_page_tells_what_names_the_entity_and_has_the_answers_new_words() -> N
     assert page_relevance(judge, benchmark, "full pages")(pairs) == [True, False]
 
 
-def test_a_threshold_keeps_what_lies_above_it_and_the_best_has_the_largest_f1() -> None:
+def test_a_threshold_keeps_what_lies_above_it_and_the_best_has_the_largest_f1():
     queries = [Query(query_id=name, text="", entity=f"Talia {name}") for name in "ab"]
     corpus = {
         name: Document(doc_id=name, metadata={"entities": [{"entity_name": f"Talia {name}"}]})
@@ -57,9 +55,7 @@ def test_a_threshold_keeps_what_lies_above_it_and_the_best_has_the_largest_f1() 
     assert threshold_curve(run, elks, corpus, entity_names).empty
 
 
-def test_a_converted_index_is_searched_by_its_vectors_and_belongs_to_the_split(
-    small: Small, tmp_path: Path
-) -> None:
+def test_a_converted_index_is_searched_by_its_vectors_and_belongs_to_the_split(small, tmp_path):
     folder = tmp_path / "image-index-validation"
     shutil.copytree(small_index.converted(small, "image"), folder)
     queries = {query.query_id: query for query in small.queries()}
@@ -79,6 +75,6 @@ def test_a_converted_index_is_searched_by_its_vectors_and_belongs_to_the_split(
     assert run.equals(expected)
 
 
-def test_an_impossible_size_of_egocentric_pictures_is_refused() -> None:
+def test_an_impossible_size_of_egocentric_pictures_is_refused():
     with pytest.raises(VragError, match=r"egocentric_size is \[960\]; expected \[width, height\]"):
         open_single_turn("field-guide-crag-mm-small", egocentric_size=[960])

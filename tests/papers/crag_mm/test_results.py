@@ -62,7 +62,7 @@ def judged(benchmark: Benchmark, arm: str = "setting", **letters: str) -> pd.Dat
     return judged_arms(scores, [arm], score_min=-1.0, score_max=1.0, **rows)
 
 
-def test_gains_are_paired_by_conversations_and_turns_and_are_in_points() -> None:
+def test_gains_are_paired_by_conversations_and_turns_and_are_in_points():
     talks = conversations(12)
     table = judged(talks, mm_llm="?WR" + "RWR" * 11, task_3="RRR" * 12)
     gains = paper.results.truthfulness_gains(table, talks, ["mm_llm"]).set_index("metric")
@@ -73,7 +73,7 @@ def test_gains_are_paired_by_conversations_and_turns_and_are_in_points() -> None
     assert gains.loc["accuracy", ["n", "n_failed"]].tolist() == [33, 3]
 
 
-def test_slices_are_those_that_the_data_annotate_in_the_papers_order() -> None:
+def test_slices_are_those_that_the_data_annotate_in_the_papers_order():
     benchmark = questions("rotated", "low light", "", "normal")
     labels = paper.results.slice_labels(benchmark, SearchPipeline())
     assert list(labels) == ["low_quality", "image_quality", "image_type"]
@@ -85,7 +85,7 @@ def test_slices_are_those_that_the_data_annotate_in_the_papers_order() -> None:
     assert values == [("normal", 0.0), ("low light", -100.0), ("rotated", 100.0)]
 
 
-def test_a_drop_is_the_unpaired_difference_of_two_slices() -> None:
+def test_a_drop_is_the_unpaired_difference_of_two_slices():
     benchmark = questions(*["blurred", "normal"] * 80)
     letters = "".join(f"{bad}{good}" for bad, good in zip("WMRW" * 20, "RRMW" * 20, strict=True))
     labels = paper.results.slice_labels(benchmark, SearchPipeline())["low_quality"]
@@ -100,7 +100,7 @@ def test_a_drop_is_the_unpaired_difference_of_two_slices() -> None:
     assert row["p"] == row["p_holm"] == pytest.approx(welch.pvalue, abs=0.001)
 
 
-def test_each_question_has_the_retrieval_status_of_its_entity(tmp_path: Path) -> None:
+def test_each_question_has_the_retrieval_status_of_its_entity(tmp_path):
     benchmark = questions(*[""] * 5, entities=["Talia ensis", "Talia osa", "Bora", "Nobody", ""])
     images = listed("image", *GRAPH)
     searches = SearchPipeline(images=images, image_k=2, similarity_threshold=0.92)
@@ -136,7 +136,7 @@ def checked(folder: Path, notebook: str, differences: pd.DataFrame) -> pd.DataFr
     return pd.read_csv(folder / f"crag_mm/{notebook}_claims.csv", index_col="statement_id")
 
 
-def test_a_notebooks_differences_are_saved_with_the_statements_they_test(tmp_path: Path) -> None:
+def test_a_notebooks_differences_are_saved_with_the_statements_they_test(tmp_path):
     benchmark = questions(*["normal"] * 12)
     table = judged(benchmark, mm_llm="W" * 12, task_3="R" * 12)
     gains = paper.results.truthfulness_gains(table, benchmark, ["mm_llm"])
@@ -145,7 +145,7 @@ def test_a_notebooks_differences_are_saved_with_the_statements_they_test(tmp_pat
     assert set(verdicts) == {"not tested: not the paper's data"}
 
 
-def test_a_statement_is_tested_on_the_papers_own_data_only(tmp_path: Path) -> None:
+def test_a_statement_is_tested_on_the_papers_own_data_only(tmp_path):
     """That about image quality is on the paper's questions, that about history is not."""
     columns = ["setting", "baseline", "value", "ci_low", "ci_high"]
     rows = [
@@ -171,5 +171,5 @@ def test_a_statement_is_tested_on_the_papers_own_data_only(tmp_path: Path) -> No
         (replace(SINGLE, name="crag-mm-single-turn-validation"), False),
     ],
 )
-def test_the_papers_data_are_identified_by_name_and_count(rows: Benchmark, is_papers: bool) -> None:
+def test_the_papers_data_are_identified_by_name_and_count(rows, is_papers):
     assert bool(paper.results.data_source(rows)["data_version"]) == is_papers

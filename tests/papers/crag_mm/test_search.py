@@ -5,7 +5,6 @@ that the web is searched for.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +43,13 @@ PAGES = (page("w1", "Vans", "Vans have wheels."), page("w2", "Bare", ""), page("
 
 
 @pytest.fixture
-def server() -> Iterator[StrangeServer]:
+def server():
     with StrangeServer() as server:
         yield server
 
 
 @pytest.fixture
-def talks(tmp_path: Path) -> Benchmark:
+def talks(tmp_path):
     return make_conversations(tmp_path, {"a": 2})
 
 
@@ -73,9 +72,7 @@ def told(server: StrangeServer) -> list[str]:
     return [words for words in map(text_in, server.requests) if "Query: " in words]
 
 
-def test_each_arm_searches_and_is_told_what_it_should(
-    server: StrangeServer, talks: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_arm_searches_and_is_told_what_it_should(server, talks, tmp_path, capsys):
     arms = SearchPipeline(images=listed("image", *ENTRIES), web=listed("text", *PAGES))
     images, web = arms.images.name, arms.web.name
     both = f"{images} + {web}"
@@ -101,9 +98,7 @@ def test_each_arm_searches_and_is_told_what_it_should(
     assert sum("\nVan, Bus, Car\n" in each for each in prompts) == 3
 
 
-def test_the_web_is_searched_for_the_rewritten_question(
-    server: StrangeServer, talks: Benchmark, tmp_path: Path
-) -> None:
+def test_the_web_is_searched_for_the_rewritten_question(server, talks, tmp_path):
     rewritten = {"entity_name": "Van", "updated_question": "What of the Van?"}
     server.plans = {
         "Question: turn 1 of a?": ["say I cannot tell."],
@@ -123,9 +118,7 @@ def test_the_web_is_searched_for_the_rewritten_question(
     assert "User: turn 0 of a?\nAssistant: Four.\n" in history
 
 
-def test_a_turn_whose_question_nobody_said_anew_fails_with_that(
-    server: StrangeServer, talks: Benchmark, tmp_path: Path
-) -> None:
+def test_a_turn_whose_question_nobody_said_anew_fails_with_that(server, talks, tmp_path):
     server.plans = {"Question: turn 0 of a?": ["filtered"]}
     both = {"images": listed("image", *ENTRIES), "web": listed("text", *PAGES)}
     arms = SearchPipeline(**both, rewrite="image", rewriter=rewriter(server, tmp_path))
@@ -137,7 +130,7 @@ def test_a_turn_whose_question_nobody_said_anew_fails_with_that(
     assert given["rewrite_status"].tolist() == ["no_reference", "reference"]
 
 
-def test_what_an_arm_lacks_is_named(talks: Benchmark) -> None:
+def test_what_an_arm_lacks_is_named(talks):
     with pytest.raises(VragError, match="rewrite is 'image', but there is no rewriter"):
         SearchPipeline(rewrite="image")
     with pytest.raises(KeyError, match="task_4"):
@@ -164,20 +157,18 @@ GOOD = '{"entity_name": "Van", "updated_question": "What of the\\n Van?"}'
         ("", "unparsed"),
     ],
 )
-def test_one_object_at_the_end_is_read_and_all_else_leaves_the_question(
-    raw: str, outcome: str
-) -> None:
+def test_one_object_at_the_end_is_read_and_all_else_leaves_the_question(raw, outcome):
     found = parse_rewriting(raw)
     assert found["outcome"] == outcome
     assert found.get("question") == ("What of the Van?" if outcome == "rewritten" else None)
 
 
 @pytest.fixture
-def three(tmp_path: Path) -> Benchmark:
+def three(tmp_path):
     return make_conversations(tmp_path, {"a": 3, "b": 3, "c": 1})
 
 
-def test_all_turns_of_a_session_get_the_image_of_one_other(three: Benchmark) -> None:
+def test_all_turns_of_a_session_get_the_image_of_one_other(three):
     swapped = with_mismatched_images(three)
     own = {name: query.image for name, query in three.queries.items()}
     lent = {name: query.image for name, query in swapped.queries.items()}
@@ -187,12 +178,12 @@ def test_all_turns_of_a_session_get_the_image_of_one_other(three: Benchmark) -> 
     assert swapped.fingerprint != three.fingerprint
 
 
-def test_a_session_without_another_has_no_control(tmp_path: Path) -> None:
+def test_a_session_without_another_has_no_control(tmp_path):
     with pytest.raises(VragError, match="no other shows another entity"):
         with_mismatched_images(make_conversations(tmp_path, {"a": 2}))
 
 
-def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
+def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else():
     graph = entry("kg-1", ("Talia ensis", "")), entry("kg-2", ("Talia osa", ""))
     images = listed("image", *graph)
     pipelines = oracle_pipelines(SearchPipeline(images=images, similarity_threshold=0.99))
@@ -214,7 +205,7 @@ def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
         oracle_pipelines(SearchPipeline())
 
 
-def test_a_budget_adds_up_to_what_is_lost() -> None:
+def test_a_budget_adds_up_to_what_is_lost():
     benchmark = factories.benchmark([f"q{number}" for number in range(4)])
     letters = dict(zip(LADDER, ("WMRW", "WRRW", "RRRM", "RRWW"), strict=True))
     scores = {

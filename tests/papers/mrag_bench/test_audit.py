@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from unittest import mock
 
 import audits
@@ -31,12 +30,12 @@ SUMMARY = {  # check → how many numbers agree, are rounded, are not comparable
 
 
 @pytest.fixture(scope="module")
-def checks(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+def checks(tmp_path_factory):
     checks: pd.DataFrame = audits.run_notebook(NOTEBOOK, tmp_path_factory.mktemp("audit"))["checks"]
     return checks
 
 
-def test_every_check_has_its_findings(checks: pd.DataFrame) -> None:
+def test_every_check_has_its_findings(checks):
     summary = audits.summary(checks)
     assert summary.T.to_dict("list") == SUMMARY
     assert found(checks, "difference from no RAG") == {  # each has the other's baseline
@@ -49,13 +48,13 @@ def test_every_check_has_its_findings(checks: pd.DataFrame) -> None:
     assert odd["3", "GPT-4-Turbo, retrieved_rag, image, angle"] == (66.53, 66.46)
 
 
-def test_four_cells_of_gpt_4o_are_shares_of_71_and_42_questions() -> None:
+def test_four_cells_of_gpt_4o_are_shares_of_71_and_42_questions():
     # 50/71 = 70.42 %, 55/71 = 77.46 %; 20/42 = 47.62 %, 13/42 = 30.95 %
     assert possible_denominators([70.42, 77.46], 1, 100, digits=2) == [71]
     assert possible_denominators([47.62, 30.95], 1, 83, digits=2) == [42]
 
 
-def test_models_weigh_by_questions_and_people_by_scenarios(checks: pd.DataFrame) -> None:
+def test_models_weigh_by_questions_and_people_by_scenarios(checks):
     assert found(checks, "overall, all questions") == {
         ("3", "Human performance, no_rag, none"): (38.47, 35.55),
         ("3", "Human performance, retrieved_rag, image"): (61.38, 61.20),
@@ -70,7 +69,7 @@ def test_models_weigh_by_questions_and_people_by_scenarios(checks: pd.DataFrame)
     }
 
 
-def test_four_statements_of_the_text_do_not_follow_from_the_tables(checks: pd.DataFrame) -> None:
+def test_four_statements_of_the_text_do_not_follow_from_the_tables(checks):
     assert found(checks, "text vs. tables") == {
         ("3", "largest proprietary gain"): (9.69, 11.23),
         ("3", "lead of GPT-4o, GT"): (15.52, 15.22),
@@ -87,9 +86,7 @@ def test_four_statements_of_the_text_do_not_follow_from_the_tables(checks: pd.Da
         (7, 33, "value", "the same cell in two tables"),
     ],
 )
-def test_a_planted_error_is_found(
-    checks: pd.DataFrame, number: int, place: int, column: str, check: str, tmp_path: Path
-) -> None:
+def test_a_planted_error_is_found(checks, number, place, column, check, tmp_path):
     def damaged(paper: str, table: int | str, **filters: str) -> pd.DataFrame:
         tables = {table: published(paper, table, **filters)}
         if table == number:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import factories
@@ -47,12 +46,12 @@ def asked(said: Sequence[str | None], status: Sequence[str]) -> tuple[Benchmark,
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["raw"][:20])
-def test_the_official_scorer_does_what_was_observed(row: dict[str, str]) -> None:
+def test_the_official_scorer_does_what_was_observed(row):
     observed = row["official"].replace("asks", "falls back to GPT-3.5")
     assert extract_officially(row["raw"]) == observed
 
 
-def test_only_the_correct_letter_scores_and_the_marks_name_the_rule() -> None:
+def test_only_the_correct_letter_scores_and_the_marks_name_the_rule():
     said = ("B", "b) toad", "Answer: C", "B or C", "I cannot tell.", "a lily")
     table = judge_answers(MultipleChoiceJudge(), *asked(said, ["ok"] * 6))
     assert table["score"].tolist() == [1, 1, 0, 0, 0, 0]
@@ -64,7 +63,7 @@ def test_only_the_correct_letter_scores_and_the_marks_name_the_rule() -> None:
     assert table["abstained"].tolist() == [0, 0, 0, 0, 1, 0]
 
 
-def test_answers_without_a_choice_are_counted_beside_n() -> None:
+def test_answers_without_a_choice_are_counted_beside_n():
     said = ("B", "A", "A or B", "I cannot tell.", "x", "")
     answers = paper.results.judge_choices(*asked(said, ["ok"] * 5 + ["empty"]))
     means = paper.results.accuracy_by_scenario(answers, weights=None, by=["model", "setting"])
@@ -76,12 +75,12 @@ def test_answers_without_a_choice_are_counted_beside_n() -> None:
     assert all(cell.endswith("(1 empty, 3 no option chosen)") for cell in cells if cell)
 
 
-def test_a_question_without_options_is_no_choice() -> None:
+def test_a_question_without_options_is_no_choice():
     with pytest.raises(VragError, match="'q'"):
         MultipleChoiceJudge().judge_one(Query(query_id="q", text="?", answers=("x",)), "x")
 
 
-def test_our_parser_reads_all_labelled_answers_and_the_official_scorer_does_not() -> None:
+def test_our_parser_reads_all_labelled_answers_and_the_official_scorer_does_not():
     table = evaluate_extractors()
     assert table["source"].value_counts().to_dict() == {"adversarial": 68, "rule test cases": 16}
     assert set(table["ours_is"]) == {"correct"}
@@ -93,7 +92,7 @@ def test_our_parser_reads_all_labelled_answers_and_the_official_scorer_does_not(
     assert official[""] == "correct"
 
 
-def test_every_answer_has_one_outcome_for_each_extraction() -> None:
+def test_every_answer_has_one_outcome_for_each_extraction():
     said = ("B", "b", "A cat with a kitten", "The flower is surely a toad lily.", "A or B", "")
     world, answers = asked([*said, None], [*["ok"] * 5, "empty", "timeout"])
     read = with_official_score(answers, world)
@@ -108,7 +107,7 @@ def test_every_answer_has_one_outcome_for_each_extraction() -> None:
         assert [label.get_text() for label in axis.get_yticklabels()] == bars
 
 
-def test_the_prompt_is_that_of_the_paper_and_braces_in_an_answer_stay() -> None:
+def test_the_prompt_is_that_of_the_paper_and_braces_in_an_answer_stay():
     (message,) = extraction_prompt(four_questions().queries["2"], "it is {letter} {B}")
     assert message.parts == (
         "Please read the following example. Then extract the multiple choice letter with the"
@@ -121,9 +120,7 @@ def test_the_prompt_is_that_of_the_paper_and_braces_in_an_answer_stay() -> None:
     )
 
 
-def test_only_a_bare_letter_from_the_extractor_is_the_scorers_letter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_bare_letter_from_the_extractor_is_the_scorers_letter(tmp_path, monkeypatch):
     replies = {"a": " B\n", "c": "C", "maybe a toad": "B.", "x": "AB", "y": "", "z": None}
     calls: list[str] = []
 

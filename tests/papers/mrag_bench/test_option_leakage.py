@@ -32,11 +32,11 @@ FOUR = four_questions()
         ("tench|carp|goldfish|koi", ""),  # all in lower case: none is odd
     ],
 )
-def test_the_option_with_the_odd_format(options: str, letter: str) -> None:
+def test_the_option_with_the_odd_format(options, letter):
     assert odd_format_option(options.split("|")) == letter
 
 
-def test_the_baseline_guesses_by_format_and_else_at_random() -> None:
+def test_the_baseline_guesses_by_format_and_else_at_random():
     table = option_format_baseline(FOUR).set_index("query_id")
     # 0: wood_rabbit is right; 1, 2: nothing is odd; 3: the only one in lower case is right
     assert table["option"].to_dict() == {"0": "A", "1": "", "2": "", "3": "A"}
@@ -45,7 +45,7 @@ def test_the_baseline_guesses_by_format_and_else_at_random() -> None:
     assert turned["option"].to_dict() == {"0": "C", "1": "", "2": "", "3": "C"}
 
 
-def test_normalised_options_have_one_format_and_keep_their_answer() -> None:
+def test_normalised_options_have_one_format_and_keep_their_answer():
     alike = option_format_variants(FOUR)["normalised"]
     assert alike.queries["0"].choices[:2] == ("wood rabbit", "eastern cottontail")
     assert alike.queries["2"].choices == ("east asia", "south east asia", "africa", "europe")
@@ -55,14 +55,14 @@ def test_normalised_options_have_one_format_and_keep_their_answer() -> None:
     assert alike.fingerprint != FOUR.fingerprint
 
 
-def test_questions_whose_options_become_equal_are_left_out_of_the_normalised_arm() -> None:
+def test_questions_whose_options_become_equal_are_left_out_of_the_normalised_arm():
     twice = replace(FOUR.queries["3"], choices=("Toad", "toad"), answers=("toad",))
     arms = option_format_variants(replace(FOUR, queries={**FOUR.queries, "3": twice}))
     assert list(arms["original"].queries) == ["0", "1", "2", "3"]
     assert list(arms["normalised"].queries) == ["0", "1", "2"]
 
 
-def test_planted_cues_are_as_frequent_as_in_40_inspected_questions_and_can_be_followed() -> None:
+def test_planted_cues_are_as_frequent_as_in_40_inspected_questions_and_can_be_followed():
     choices = ("red fox", "sea star", "tree frog", "barn owl")
     one = replace(FOUR.queries["0"], choices=choices, answers=choices[:1])
     queries = {f"q{n}": replace(one, query_id=f"q{n}", group=f"q{n}") for n in range(40)}

@@ -26,7 +26,7 @@ def judged(**letters: str) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def test_two_who_agree_on_wrong_options_agree() -> None:
+def test_two_who_agree_on_wrong_options_agree():
     row = inter_rater_agreement(judged(Ada="BBCD", Bo="BBDD"), FOUR).iloc[0]
     assert row[["first", "second", "value", "n", "n_failed"]].tolist() == ["Ada", "Bo", 75, 4, 0]
     # by chance: B 2/4 · 2/4, D 1/4 · 2/4
@@ -34,7 +34,7 @@ def test_two_who_agree_on_wrong_options_agree() -> None:
     assert 0 <= row["ci_low"] <= 75 <= row["ci_high"] <= 100
 
 
-def test_an_answer_that_names_no_option_counts_as_neither_agreed_nor_not() -> None:
+def test_an_answer_that_names_no_option_counts_as_neither_agreed_nor_not():
     table = judged(Ada="ABCD", model="ABCD")
     table.loc[table["model"] == "model", "answer"] = ["A", "a cat with a kitten", None, "D"]
     row = inter_rater_agreement(table, FOUR).iloc[0]
@@ -42,9 +42,7 @@ def test_an_answer_that_names_no_option_counts_as_neither_agreed_nor_not() -> No
 
 
 @pytest.mark.parametrize(("edition", "file"), [("small", "choices_small"), ("full", "choices")])
-def test_the_choices_that_come_with_the_kit_fit_the_synthetic_questions(
-    edition: str, file: str
-) -> None:
+def test_the_choices_that_come_with_the_kit_fit_the_synthetic_questions(edition, file):
     asked = [question for about in plan_edition(EDITIONS[edition]) for question in about.questions]
     order = stream(EDITIONS[edition].seed, "rows").permutation(len(asked))
     choices = read_choices(str(files("vrag_kit.synthetic") / f"{file}.csv"))

@@ -5,7 +5,6 @@ edition holds; gains on the same questions; letters and options under rotation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import factories
 import pandas as pd
@@ -52,7 +51,7 @@ SHARES = (PRINTED.set_index("scenario")["value"] / 100).to_dict()
 
 
 @pytest.mark.slow
-def test_on_the_papers_data_overall_is_the_mean_that_the_paper_publishes() -> None:
+def test_on_the_papers_data_overall_is_the_mean_that_the_paper_publishes():
     whole = edition(QUESTIONS)
     assert results.is_paper_data(whole)
     assert results.scenario_weights(whole) is None
@@ -64,7 +63,7 @@ def test_on_the_papers_data_overall_is_the_mean_that_the_paper_publishes() -> No
 
 
 @pytest.mark.slow
-def test_elsewhere_overall_and_aspects_have_the_papers_weights_in_the_order_of_table_3() -> None:
+def test_elsewhere_overall_and_aspects_have_the_papers_weights_in_the_order_of_table_3():
     assert not results.is_paper_data(EVEN)
     answers = judged(EVEN, SHARES)
     found = results.accuracy_by_scenario(answers, weights=EVEN_WEIGHTS, by=["model"])
@@ -80,7 +79,7 @@ def test_elsewhere_overall_and_aspects_have_the_papers_weights_in_the_order_of_t
     assert row["n"] == 80
 
 
-def test_gains_are_paired_and_p_is_corrected_over_scenarios_within_a_setting() -> None:
+def test_gains_are_paired_and_p_is_corrected_over_scenarios_within_a_setting():
     better = {name: 0.3 + 0.05 * place for place, name in enumerate(QUESTIONS)}
     answers = [judged(EVEN, dict.fromkeys(QUESTIONS, 0.3)), judged(EVEN, better, setting="gt_rag")]
     found = results.gains_by_scenario(pd.concat(answers), weights=EVEN_WEIGHTS, by=["model"])
@@ -93,7 +92,7 @@ def test_gains_are_paired_and_p_is_corrected_over_scenarios_within_a_setting() -
     assert whole["value"] == pytest.approx((apart["value"] * WEIGHTS).sum())
 
 
-def test_whether_positions_differ_is_one_question_with_several_answers() -> None:
+def test_whether_positions_differ_is_one_question_with_several_answers():
     shares = {1: 0.3, 2: 0.35, 3: 0.5}
     tables = [judged(EVEN, dict.fromkeys(QUESTIONS, shares[at]), position=at) for at in shares]
     how = {"weights": EVEN_WEIGHTS, "arm": "position", "baseline": 1}
@@ -105,7 +104,7 @@ def test_whether_positions_differ_is_one_question_with_several_answers() -> None
     assert words[1].startswith("accuracy at position 3 is higher than that at 1 by 20.0 points")
 
 
-def test_without_answers_every_table_is_empty(tmp_path: Path) -> None:
+def test_without_answers_every_table_is_empty(tmp_path):
     at, prompts = Workspace(answers_dir=tmp_path), settings.load_prompts("paper")
     table = results.judge_choices(FOUR, ask_models([], FOUR, [], at, prompts=prompts))
     found = results.accuracy_by_scenario(table, weights=None)
@@ -116,7 +115,7 @@ def test_without_answers_every_table_is_empty(tmp_path: Path) -> None:
     assert people.inter_rater_agreement(table, FOUR).empty
 
 
-def test_an_answer_keeps_its_letter_or_its_option_under_rotation() -> None:
+def test_an_answer_keeps_its_letter_or_its_option_under_rotation():
     tables = []
     for by in range(4):
         world = settings.rotate_options(FOUR, by)
@@ -129,7 +128,7 @@ def test_an_answer_keeps_its_letter_or_its_option_under_rotation() -> None:
     assert found.loc["right in all", "value"] == 25
 
 
-def test_one_question_of_each_scenario_is_drawn_with_its_images(drawn: Benchmark) -> None:
+def test_one_question_of_each_scenario_is_drawn_with_its_images(drawn):
     odd = next(name for name, q in drawn.queries.items() if q.metadata["scenario"] == "scope")
     scores = {"query_id": odd, "model": "m", "no_rag": 1.0, "gt_rag": 1.0, "retrieved_rag": 0.0}
     table = pd.DataFrame([scores | {"scenario": "scope"}])

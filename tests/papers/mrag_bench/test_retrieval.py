@@ -17,7 +17,7 @@ FOUR = four_questions()
 PUBLISHED = published("mrag_bench", 6), published("mrag_bench", 7)
 
 
-def test_hit_and_recall_are_different_things_and_the_rows_images_are_a_run() -> None:
+def test_hit_and_recall_are_different_things_and_the_rows_images_are_a_run():
     """One of five ground-truth images is found in each row, in Incomplete one of one."""
     runs = {"rows": paper.settings.shipped_run(FOUR)}
     table = paper.retrieval.retrieval_by_scenario(FOUR, runs)
@@ -31,7 +31,7 @@ def test_hit_and_recall_are_different_things_and_the_rows_images_are_a_run() -> 
     assert found["perfect order", "overall", "recall@5"] == 100
 
 
-def test_inserted_gold_stands_first_for_the_set_share_of_the_questions() -> None:
+def test_inserted_gold_stands_first_for_the_set_share_of_the_questions():
     own = {name: [f"no{name}-{place}" for place in range(5)] for name in FOUR.queries}
     run = paper.settings.ranked_run(own)
     runs = paper.retrieval.runs_with_inserted_gold(FOUR, run, [0.5, 1.0], seed=3)
@@ -44,7 +44,7 @@ def test_inserted_gold_stands_first_for_the_set_share_of_the_questions() -> None
     assert changed == {"rows": 0, "rows, 50 % planted": 2, "rows, 100 % planted": 4}
 
 
-def test_the_papers_correlations_are_scipys_with_the_exact_p_of_24_orders() -> None:
+def test_the_papers_correlations_are_scipys_with_the_exact_p_of_24_orders():
     # the rows' own images and inserted gold are no retrievers: these would turn r round
     tables = []
     for table in PUBLISHED:
@@ -66,7 +66,7 @@ def test_the_papers_correlations_are_scipys_with_the_exact_p_of_24_orders() -> N
     assert (scenarios.idxmin(), round(scenarios.min(), 2)) == ("incomplete", -0.97)
 
 
-def test_within_scenarios_each_counts_from_its_own_mean() -> None:
+def test_within_scenarios_each_counts_from_its_own_mean():
     """Two scenarios on different levels, in each of which both scores rise alike."""
     scenarios = pd.DataFrame({"scenario": ["overall", "angle", "scope"], "level": "scenario"})
     scenarios = scenarios.assign(low=[0.0, 0.1, 0.6], high=[0.0, 0.8, 0.1], model="m")

@@ -4,8 +4,6 @@ options.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from mrag_rows import four_questions
 
@@ -27,7 +25,7 @@ def shown(contexts: list[Context]) -> dict[str, tuple[str, ...]]:
     return {context.query_id: context.doc_ids for context in contexts}
 
 
-def test_the_main_settings_show_five_examples_in_order_and_one_in_incomplete() -> None:
+def test_the_main_settings_show_five_examples_in_order_and_one_in_incomplete():
     assert set(shown(settings.no_rag(FOUR)).values()) == {()}
     gold, found = settings.gt_rag(FOUR), settings.retrieved_rag(FOUR)
     assert shown(gold)["0"] == ("gt0-0", "gt0-1", "gt0-2", "gt0-3", "gt0-4")
@@ -36,16 +34,14 @@ def test_the_main_settings_show_five_examples_in_order_and_one_in_incomplete() -
     assert {context.k for context in gold + found} == {5}
 
 
-def test_what_is_larger_than_was_retrieved_is_cut_for_all_questions_alike(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_is_larger_than_was_retrieved_is_cut_for_all_questions_alike(capsys):
     assert settings.retrieved_rag(FOUR, k=6) == settings.retrieved_rag(FOUR, k=5)
     assert capsys.readouterr().out.startswith("k = 6 is cut to 5: ")
     with pytest.raises(VragError, match="0 documents for query '2'"):
         settings.retrieved_rag(FOUR, DEEP.query("query_id != '2'"))
 
 
-def test_numbers_of_examples_are_nested_and_rest_on_the_same_questions() -> None:
+def test_numbers_of_examples_are_nested_and_rest_on_the_same_questions():
     arms = settings.gt_rag_by_count(FOUR, ks=[1, 2, 5], draws=3)
     by = {(arm.query_id, arm.draw, arm.k): arm.doc_ids for arm in arms}
     assert {name for name, *_ in by} == {"0", "2", "3"}  # 1 has a single image
@@ -56,7 +52,7 @@ def test_numbers_of_examples_are_nested_and_rest_on_the_same_questions() -> None
     assert len({by["0", draw, 5] for draw in range(3)}) > 1
 
 
-def test_too_few_documents_are_refused() -> None:
+def test_too_few_documents_are_refused():
     with pytest.raises(VragError, match="6 ground"):
         settings.gt_rag_by_count(FOUR, ks=[1, 6], draws=1)
     with pytest.raises(VragError, match=r"query '0': found 6 .* expected 9"):
@@ -65,7 +61,7 @@ def test_too_few_documents_are_refused() -> None:
         settings.gt_at_each_position(FOUR, DEEP.query("rank <= 3"))
 
 
-def test_the_one_gold_example_goes_through_all_positions_among_the_same_others() -> None:
+def test_the_one_gold_example_goes_through_all_positions_among_the_same_others():
     places = settings.gt_at_each_position(FOUR, DEEP)
     assert list(places) == [1, 2, 3, 4, 5]
     for place, contexts in places.items():
@@ -74,14 +70,14 @@ def test_the_one_gold_example_goes_through_all_positions_among_the_same_others()
         assert doc_ids == list(OTHERS["0"][:4])
 
 
-def test_images_of_the_same_class_are_left_out_unless_rows_hold_them() -> None:
+def test_images_of_the_same_class_are_left_out_unless_rows_hold_them():
     pools = {"0": ("gt0-0", "no0-0", "no0-2")}
     apart = results.without_unlabelled_positives(FOUR, pools)
     assert apart.left_out == {"0": {"no0-0", "no0-2"}}
     assert apart.fingerprint != FOUR.fingerprint
 
 
-def test_among_what_was_retrieved_non_clues_are_the_best_ranked_images_without_a_label() -> None:
+def test_among_what_was_retrieved_non_clues_are_the_best_ranked_images_without_a_label():
     world = results.candidates_from_run(FOUR, DEEP, depth=3)
     assert world.candidates("0") == (*FOUR.relevant("0"), *OTHERS["0"][:3])
     drawn = {context.doc_ids[0] for context in non_clue(world, draws=9)}
@@ -91,7 +87,7 @@ def test_among_what_was_retrieved_non_clues_are_the_best_ranked_images_without_a
     assert set(others) < set(OTHERS["0"][:3])
 
 
-def test_a_rotation_moves_options_and_letter_and_nothing_else() -> None:
+def test_a_rotation_moves_options_and_letter_and_nothing_else():
     rotated = settings.rotate_options(FOUR, 1)
     query = rotated.queries["3"]
     assert query.choices == ("Martagon", "tiger lily", "Turkscap", "Toad")
@@ -107,13 +103,13 @@ TRUTH = "question,passage\n0,hare\n0,lily\n1,keys\n2,hare\n3,lily\n99,lily\n"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     (tmp_path / "passages.csv").write_text(PASSAGES)
     (tmp_path / "ground_truth.csv").write_text(TRUTH)
     return tmp_path
 
 
-def test_without_texts_one_is_told_what_to_write(tmp_path: Path) -> None:
+def test_without_texts_one_is_told_what_to_write(tmp_path):
     with pytest.raises(VragError, match=r"passages.csv \(passage,text\) and ground_truth.csv"):
         open_mrag_passages(FOUR, "")
     with pytest.raises(VragError, match=r"'field-guide-mrag-bench-small', .* 'four'"):
@@ -122,7 +118,7 @@ def test_without_texts_one_is_told_what_to_write(tmp_path: Path) -> None:
         load_mrag_texts(FOUR, tmp_path)
 
 
-def test_the_settings_show_the_first_passage_that_answers_and_the_best_found(folder: Path) -> None:
+def test_the_settings_show_the_first_passage_that_answers_and_the_best_found(folder):
     texts = load_mrag_texts(FOUR, folder)
     gold = shown(settings.gt_text(texts))
     assert gold == {"0": ("hare",), "1": ("keys",), "2": ("hare",), "3": ("lily",)}
@@ -134,7 +130,7 @@ def test_the_settings_show_the_first_passage_that_answers_and_the_best_found(fol
     assert {each.setting for each in both} == {"gt_image_and_text"}
 
 
-def test_a_question_without_text_stops_the_settings_that_show_it(folder: Path) -> None:
+def test_a_question_without_text_stops_the_settings_that_show_it(folder):
     (folder / "ground_truth.csv").write_text(TRUTH.replace("3,lily\n", ""))
     texts = load_mrag_texts(FOUR, folder)
     with pytest.raises(VragError, match=r"1 of 4 queries have no passage .*'3'"):

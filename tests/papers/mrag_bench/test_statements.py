@@ -22,7 +22,7 @@ OPEN = "llava-hf-llava-onevision-qwen2-7b-ov-hf"
 
 
 @pytest.fixture
-def papers() -> Benchmark:
+def papers():
     """A benchmark with the paper's number of questions in *angle*."""
     angle = replace(four_questions().queries["0"], group="g")
     queries = [replace(angle, query_id=f"q{place}") for place in range(QUESTIONS["angle"])]
@@ -49,9 +49,7 @@ def checked(
     return claims.set_index(["statement_id", "system"])
 
 
-def test_a_statement_is_tested_for_the_models_that_it_is_about(
-    papers: Benchmark, tmp_path: Path
-) -> None:
+def test_a_statement_is_tested_for_the_models_that_it_is_about(papers, tmp_path):
     gains = differences(
         ("mine", "gt_rag", 20.0, 12.0, 28.0),
         (OPEN, "gt_rag", 6.0, 1.0, 11.0),
@@ -77,9 +75,7 @@ def test_a_statement_is_tested_for_the_models_that_it_is_about(
         (20, "supported"),  # 35.2 to 64.8 does not
     ],
 )
-def test_a_setting_at_chance_decides_no_statement(
-    papers: Benchmark, tmp_path: Path, text: int, verdict: str
-) -> None:
+def test_a_setting_at_chance_decides_no_statement(papers, tmp_path, text, verdict):
     """Images are right 39 times of 40, so that the difference is clear in all three."""
     counts = {"gt_rag": 39, "gt_text": text, "no_rag": 10}
     scores = {name: [1.0] * n + [0.0] * (40 - n) for name, n in counts.items()}
@@ -93,9 +89,7 @@ def test_a_setting_at_chance_decides_no_statement(
     assert arms == (["gt_text"] if "chance" in verdict else [])  # without evidence: expected
 
 
-def test_the_correlation_with_retrieval_is_compared_with_the_papers(
-    papers: Benchmark, tmp_path: Path
-) -> None:
+def test_the_correlation_with_retrieval_is_compared_with_the_papers(papers, tmp_path):
     tables = published("mrag_bench", 6), published("mrag_bench", 7)
     found = paper.retrieval.retrieval_accuracy_correlations(*tables)
     named = found.assign(value=found["pearson"], setting=found["metric"], baseline="")
@@ -107,15 +101,13 @@ def test_the_correlation_with_retrieval_is_compared_with_the_papers(
     assert claims["ci_low"].tolist() == pytest.approx([low, low], abs=0.01)
 
 
-def test_a_folder_that_cannot_be_written_is_named(papers: Benchmark, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(papers, tmp_path):
     (tmp_path / "mrag_bench").write_text("a file", encoding="utf-8")
     with pytest.raises(VragError, match="the claims cannot be saved"):
         checked(tmp_path, "31", differences(("mine", "gt_rag", 1, 0, 2)), papers)
 
 
-def test_verdicts_hold_with_holm_over_the_statements_of_a_notebook(
-    papers: Benchmark, tmp_path: Path
-) -> None:
+def test_verdicts_hold_with_holm_over_the_statements_of_a_notebook(papers, tmp_path):
     """By hand: four gains of 10 points with reaches of 12.0, 8.2, 6.5 and 3.0 points. To 0.01
     they have z = 1.96 · 9.99 / reach = 1.63, 2.39, 3.01, 6.53: p = 0.103, 0.0169, 0.0026, 0;
     Holm's: 0.103, 2 · 0.0169 = 0.0339, 3 · 0.0026 = 0.0078, 0.

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import factories
 import numpy as np
@@ -35,7 +34,7 @@ def small(texts: dict[str, str]) -> Benchmark:
     return factories.benchmark(queries, [gold], {name: {"gold": 1} for name in texts})
 
 
-def test_an_assessor_is_asked_in_the_papers_words_once_and_once_more(tmp_path: Path) -> None:
+def test_an_assessor_is_asked_in_the_papers_words_once_and_once_more(tmp_path):
     benchmark = small({"a": "When was it built?", "drawn": "What shape is it?", "c": "Which?"})
     Image.new("RGB", (8, 8), "red").save(tmp_path / "own.png")
     drawn = replace(benchmark.queries["drawn"], image=ImageFile(tmp_path / "own.png"))
@@ -63,7 +62,7 @@ def test_an_assessor_is_asked_in_the_papers_words_once_and_once_more(tmp_path: P
     assert seen["temperature"] == 0
 
 
-def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> None:
+def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path):
     benchmark = small({"a": "When was it built?", "b": "Which is best?"})
     flags = {"query_id": ["a", "b"], "status": ["AMBIGUOUS", "CLEAR"]}
     detections = pd.DataFrame({**flags, "explanation": ["No tower.", ""]})
@@ -89,14 +88,14 @@ def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> N
         "",
     ],
 )
-def test_one_json_object_is_read_and_all_else_is_unreadable(raw: str) -> None:
+def test_one_json_object_is_read_and_all_else_is_unreadable(raw):
     good = f"<think>Hm {{</think>\n```json\n{reply('CLEAR', '')}\n```"
     assert paper.read_detection(good) == ("CLEAR", "")
     with pytest.raises(UnparsedError):
         paper.read_detection(raw)
 
 
-def test_a_question_said_anew_is_one_line() -> None:
+def test_a_question_said_anew_is_one_line():
     assert paper.read_query_rewrite("\nWhen was it built?\n") == "When was it built?"
     for raw in ("", "- When?", "Rewrite: When?", "One?\nTwo?", "According to the image?"):
         with pytest.raises(UnparsedError):
@@ -109,7 +108,7 @@ def detected(flagged: str, clear: str) -> pd.DataFrame:
     return pd.DataFrame({"query_id": list(status), "status": list(status.values()), "dataset": "x"})
 
 
-def test_ambiguous_questions_meet_clear_ones_of_like_length() -> None:
+def test_ambiguous_questions_meet_clear_ones_of_like_length():
     texts = {"a": "When?", "b": "How long?", "c": "one two three four", "d": "one two three"}
     suite = {"x": small({**texts, "e": "one two three four five six"})}
     both = paper.match_clear_questions(suite, detected("ab", "cde"), {"x": {}})
@@ -127,7 +126,7 @@ def answered(version: str, *scores: float) -> pd.DataFrame:
     return factories.judged(**told, evidence_source="gold", metric="webqa_f1", stratum="s")
 
 
-def test_a_flagged_question_is_compared_with_clear_ones_and_with_itself() -> None:
+def test_a_flagged_question_is_compared_with_clear_ones_and_with_itself():
     pairs = pd.DataFrame({"ambiguous": list("ab"), "clear": list("cd"), "group": list("ab")})
     pairs = pairs.assign(clear_group=list("cd"), dataset="x")
     rewritten = answered("rewritten", 1.0, 0.5, 1.0, 0.5)
@@ -146,7 +145,7 @@ def test_a_flagged_question_is_compared_with_clear_ones_and_with_itself() -> Non
     assert restored.loc[paper.CHECK, "p_holm"] == restored.loc[paper.CHECK, "p"]  # one check
 
 
-def test_a_rewrite_that_cannot_be_read_leaves_its_question_as_it_was() -> None:
+def test_a_rewrite_that_cannot_be_read_leaves_its_question_as_it_was():
     benchmark = guide(2)
     rewrites = pd.DataFrame({"query_id": ["q0", "q1"], "question": ["Which year?", ""]})
     anew = paper.with_rewritten_questions(benchmark, rewrites)

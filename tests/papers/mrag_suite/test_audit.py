@@ -17,7 +17,7 @@ TABLES = paper.audit.published_tables()
 
 
 @pytest.fixture(scope="module")
-def checks() -> pd.DataFrame:
+def checks():
     return paper.audit.audit(paper.audit.frames(TABLES))
 
 
@@ -33,7 +33,7 @@ def found(checks: pd.DataFrame, check: str) -> dict[str, tuple[float, float]]:
     return {where: numbers for (_, where), numbers in told.items()}
 
 
-def test_most_rows_of_table_14_are_ragcheckers_and_none_the_papers(checks: pd.DataFrame) -> None:
+def test_most_rows_of_table_14_are_ragcheckers_and_none_the_papers(checks):
     whole = checks[~checks["cell"].isin(checks.loc[checks["note"] == DAMAGED, "cell"])]
     for start, expected in (("RAGChecker: ", [5, 119, 31]), ("the paper's equations: ", [1, 0, 0])):
         rows = whole[whole["check"].str.startswith(start)]
@@ -43,7 +43,7 @@ def test_most_rows_of_table_14_are_ragcheckers_and_none_the_papers(checks: pd.Da
         assert [len(obeys[table]) for table in ("3", "14", "15")] == [29, 126, 54]
 
 
-def test_sentences_and_tables(checks: pd.DataFrame) -> None:
+def test_sentences_and_tables(checks):
     odd = found(checks, "text vs. tables")
     assert odd["overall, full"] == (62.5, 34.5)
     assert odd["WebQA, filtered"] == (52, 12.7)
@@ -59,7 +59,7 @@ def test_sentences_and_tables(checks: pd.DataFrame) -> None:
     }
 
 
-def test_an_error_that_is_planted_is_found(checks: pd.DataFrame) -> None:
+def test_an_error_that_is_planted_is_found(checks):
     check = "the paper's equations: H + F at most 100"
     place = int((TABLES[14]["metric"] == "faithfulness").to_numpy().argmax())
     tables = audits.with_error(TABLES, 14, place, error=60.0)

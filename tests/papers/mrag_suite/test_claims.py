@@ -15,14 +15,14 @@ from vrag_kit.papers import published
 from vrag_kit.synthetic.mrag_suite import fixed_means
 
 
-def test_the_definitions_have_the_published_names() -> None:
+def test_the_definitions_have_the_published_names():
     names = set(paper.claims.EQUATIONS.index.get_level_values("name"))
     assert set(published("mrag_suite", 4)["metric"]) <= names
     # the paper defines none of these
     assert set(paper.claims.PUBLISHED) - names == {"recall", "precision", "f1"}
 
 
-def test_intervals_are_counted_that_contain_the_true_mean() -> None:
+def test_intervals_are_counted_that_contain_the_true_mean():
     rows = [("checker", 40, 31, 49), ("corrected", 55, 35, 75), ("true", 60, 55, 65)]
     rows.append(("corrected", 100, np.nan, np.nan))  # not counted, nor drawn
     means = pd.DataFrame(rows, columns=["label_source", "value", "ci_low", "ci_high"])
@@ -59,7 +59,7 @@ def twelve_questions() -> list[tuple[str, str, ClaimVerdicts]]:
     return rows
 
 
-def test_a_mode_is_compared_with_gold_alone_on_the_questions_of_both() -> None:
+def test_a_mode_is_compared_with_gold_alone_on_the_questions_of_both():
     rows = twelve_questions()
     rows[-1] = ("q11", DO, sheet("ii", [], ["NN"], "", "0"))  # q11 claims nothing
     found = paper.claims.mode_contrasts(answered(rows), NOTHING).set_index(["setting", "metric"])
@@ -75,7 +75,7 @@ def test_a_mode_is_compared_with_gold_alone_on_the_questions_of_both() -> None:
 
 
 @pytest.mark.slow
-def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
+def test_a_change_that_no_answer_can_make_is_no_hypothesis():
     table = answered(twelve_questions())
     fixed = pd.DataFrame({"setting": MODES, "value": 1.0})  # of_claims tells all gold
     fixed = fixed.assign(dataset="WebQA", family="mm_ragchecker", modality="all")
@@ -95,7 +95,7 @@ def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
     assert not paper.claims.mode_contrasts(table, wrong)["by_construction"].any()
 
 
-def test_every_mode_has_its_own_matrix_of_verdicts() -> None:
+def test_every_mode_has_its_own_matrix_of_verdicts():
     right, wrong = of_claims("E"), of_claims("N")
     pairs = answered([("a", GO, right), ("a", DO, right)]).assign(true_sheet=[right, wrong])
     counts = paper.claims.confusion_counts(pairs).query("evidence_kind == 'image'")

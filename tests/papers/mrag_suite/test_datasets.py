@@ -5,7 +5,6 @@ subject; the published tables have one name per data set and fit our results.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import factories
 import pandas as pd
@@ -31,8 +30,8 @@ OF_ORGANISMS = "dark brown, dark grey, dark purple"
 
 
 def test_a_data_set_is_judged_by_its_own_metric_and_no_other_by_visual_rags_rubric(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     query = Query(query_id="q", text="Which?", answers=("a",), choices=("a", "b"))
     one, at = factories.benchmark([query]), Workspace(answers_dir=tmp_path)
@@ -46,7 +45,7 @@ def test_a_data_set_is_judged_by_its_own_metric_and_no_other_by_visual_rags_rubr
     assert dataset_metric("MRAG-Bench", bare) == "normalised_em"  # open answers, as in the paper
 
 
-def test_free_text_is_judged_by_question_references_and_answer_each_on_a_line() -> None:
+def test_free_text_is_judged_by_question_references_and_answer_each_on_a_line():
     query = Query(query_id="q", text="Who\nbuilt {it}?", answers=("Ann", "A. Lee"), group="g")
     (message,) = SHORT_ANSWERS.build_prompt(query, "Ann,\nI think")
     last = str(message.parts[0]).splitlines()[-3:]
@@ -66,7 +65,7 @@ def test_free_text_is_judged_by_question_references_and_answer_each_on_a_line() 
         ('It declines.\n"Grade: NO ANSWER"', 0, {"abstention"}),
     ],
 )
-def test_a_grade_is_the_last_line(raw: str, score: float, marks: set[str]) -> None:
+def test_a_grade_is_the_last_line(raw, score, marks):
     verdict = SHORT_ANSWERS.parse_verdict(raw)
     assert (verdict.score, verdict.marks) == (score, marks)
 
@@ -80,12 +79,12 @@ def test_a_grade_is_the_last_line(raw: str, score: float, marks: set[str]) -> No
         "Grade: NOT CORRECT",
     ],
 )
-def test_anything_else_is_unreadable_and_no_number(raw: str) -> None:
+def test_anything_else_is_unreadable_and_no_number(raw):
     with pytest.raises(UnparsedError):
         read_grade(raw)
 
 
-def test_our_means_have_the_published_names_by_either_definition() -> None:
+def test_our_means_have_the_published_names_by_either_definition():
     rows = [
         ("ragchecker", "hallucination", "image", 20.0),
         ("mm_ragchecker", "neutral_share", "image", 30.0),
@@ -105,7 +104,7 @@ def test_our_means_have_the_published_names_by_either_definition() -> None:
     assert {*published("mrag_suite", 4)["metric"]} - {"txt_miss_rate"} == set(paper.claims.IN_PLACE)
 
 
-def test_only_images_that_answer_are_measured(tmp_path: Path) -> None:
+def test_only_images_that_answer_are_measured(tmp_path):
     documents = [Document(doc_id="text", text="t")]
     for name, size in (("gold", (40, 20)), ("other", (400, 200))):
         Image.new("RGB", size).save(tmp_path / f"{name}.png")
@@ -116,7 +115,7 @@ def test_only_images_that_answer_are_measured(tmp_path: Path) -> None:
     assert table.loc["avg_image_width_px", ["value", "n"]].tolist() == [40, 1]
 
 
-def test_parameter_files_name_the_papers_data_sets_and_domains() -> None:
+def test_parameter_files_name_the_papers_data_sets_and_domains():
     file = ROOT / "params" / "mrag_suite" / "paper.yaml"
     suite = read_parameters(file)["mrag_suite"]
     assert tuple(suite) == paper.datasets.DATASETS

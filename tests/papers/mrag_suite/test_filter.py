@@ -5,7 +5,6 @@ easiest of each domain; its controls show what selection alone does to scores.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import factories
 import numpy as np
@@ -53,12 +52,12 @@ def controls(asked: Benchmark, answers: pd.DataFrame, book: pd.DataFrame) -> pd.
         ("What is redder?", "red", False),
     ],
 )
-def test_an_answer_stands_in_a_question_word_by_word(text: str, answer: str, stands: bool) -> None:
+def test_an_answer_stands_in_a_question_word_by_word(text, answer, stands):
     query = replace(question("q", text), answers=(answer,))
     assert paper.filter.answer_in_question(query) is stands
 
 
-def test_step_1_counts_the_models_that_know_it_and_are_sure() -> None:
+def test_step_1_counts_the_models_that_know_it_and_are_sure():
     asked = benchmark([*map(question, "abcd"), question("e", "Is it red?")])
     scores = {"one": dict.fromkeys("abcde", 1.0), "two": {"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.0}}
     book = judged(scores).assign(confidence=[0.95, 0.95, np.nan, 0.9, 0.95, 0.95, 1.0, 1.0, 1.0])
@@ -74,7 +73,7 @@ def test_step_1_counts_the_models_that_know_it_and_are_sure() -> None:
         assert table.loc[table["dropped"], "query_id"].tolist() == dropped
 
 
-def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success() -> None:
+def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success():
     easiest_last = [
         question("page", domain="pages", hops=3, required_modality="both"),
         question("two hops", hops=2),
@@ -89,7 +88,7 @@ def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success() -> 
         assert set(table.loc[table["step"] == 2, "query_id"]) == easy
 
 
-def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path) -> None:
+def test_the_filtered_split_is_what_41_did_not_drop(tmp_path):
     suite = {"one": benchmark(map(question, "abc")), "two": benchmark(map(question, "ab"))}
     book = judged({"m": {"a": 1.0, "b": 0.0, "c": 0.0}})
     decisions = paper.filter.filter_decisions(suite["one"], book, ANY).assign(dataset="one")
@@ -104,7 +103,7 @@ def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path) -> None:
         paper.filter.without_dropped(suite, tmp_path / "none.csv")
 
 
-def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
+def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path):
     suite = {"mine": benchmark([question("a"), question("b", "How wide is it?")])}
     plans = {"What color": ["say Answer: red\nConfidence: 0.95"], "How wide": ["say red"]}
     with StrangeServer(plans) as server:
@@ -115,7 +114,7 @@ def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
     assert table["confidence"].tolist() == pytest.approx([0.95, np.nan], nan_ok=True)
 
 
-def test_a_filter_that_asks_for_confidence_needs_it_and_one_that_drops_all_is_refused() -> None:
+def test_a_filter_that_asks_for_confidence_needs_it_and_one_that_drops_all_is_refused():
     rules, unsure = paper.filter.FilterRules(), judged({"one": {"a": 1.0}})
     with pytest.raises(KeyError, match="'confidence'"):
         paper.filter.filter_decisions(benchmark([question("a")]), unsure, rules)
@@ -124,7 +123,7 @@ def test_a_filter_that_asks_for_confidence_needs_it_and_one_that_drops_all_is_re
         controls(benchmark(map(question, "abcd")), known, known)
 
 
-def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
+def test_controls_count_what_has_no_score_and_refuse_several_arms():
     asked = benchmark(map(question, "abcd"))
     table = judged({"one": {"a": 1.0, "b": np.nan, "c": 0.0, "d": 1.0}})
     found = controls(asked, table, table).set_index("setting")
@@ -136,7 +135,7 @@ def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
         controls(asked, pd.concat([table, table.assign(setting="both")]), table)
 
 
-def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> None:
+def test_a_filter_is_decided_without_the_answers_of_the_model_under_test():
     """One knows a, two knows b; c and d are known to none. Without one's answers a stays."""
     asked = benchmark(map(question, "abcd"))
     one, two = {"a": 1.0, "b": 0.0}, {"a": 0.0, "b": 1.0}

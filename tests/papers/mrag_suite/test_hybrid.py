@@ -46,7 +46,7 @@ RUNS = {
 }
 
 
-def test_fusing_is_set_against_each_retriever_apart_and_pooled() -> None:
+def test_fusing_is_set_against_each_retriever_apart_and_pooled():
     scores = paper.hybrid.score_suite(DATASETS, RUNS, KS)
     recall = scores[scores["metric"] == "recall"]
     assert set(zip(recall["modality"], recall["k"], strict=True)) == {("image", 1), ("text", 2)}

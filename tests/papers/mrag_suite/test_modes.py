@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import factories
 import pandas as pd
@@ -44,7 +43,7 @@ DATASETS = {"VisRAG-Plot": small("plots"), "Own": small("own")}
 
 
 @pytest.fixture
-def judged() -> pd.DataFrame:
+def judged():
     parts = []
     for setting, said in SAID.items():
         ids = [f"{setting}{n}" for n in range(12)]
@@ -57,7 +56,7 @@ def judged() -> pd.DataFrame:
     return mrag.modes.judge_suite(DATASETS, every, judges)
 
 
-def test_questions_without_gold_or_with_gold_that_is_missing_are_left_out_and_named() -> None:
+def test_questions_without_gold_or_with_gold_that_is_missing_are_left_out_and_named():
     bare = small("bare").subset(["q0", "q1", "q2"])
     bare = replace(bare, qrels={"q0": {"p0": 0}, "q1": {"p7": 2}, "q2": {"p0": 1}})
     kept, left_out = with_gold_evidence({"bare": bare})
@@ -67,15 +66,13 @@ def test_questions_without_gold_or_with_gold_that_is_missing_are_left_out_and_na
     assert left_out.to_numpy().tolist() == rows
 
 
-def test_each_data_set_has_its_own_metric_or_the_judges(judged: pd.DataFrame) -> None:
+def test_each_data_set_has_its_own_metric_or_the_judges(judged):
     names = mrag.modes.mode_names(judged)
     assert names["VisRAG-Plot"] == "VisRAG-Plot, relaxed accuracy"
     assert names["Own"] == "Own, rule-based score"
 
 
-def test_a_question_that_two_modes_show_alike_is_in_no_difference_of_them(
-    judged: pd.DataFrame,
-) -> None:
+def test_a_question_that_two_modes_show_alike_is_in_no_difference_of_them(judged):
     """q0's gold evidence fills all places, in another order: no distractor is shown."""
     full = {"gt_plus_distractors": ("g1", "g2"), "gt_only": ("g2", "g1")}
     is_first = judged["query_id"] == "q0"
@@ -88,7 +85,7 @@ def test_a_question_that_two_modes_show_alike_is_in_no_difference_of_them(
     }
 
 
-def test_strata_stand_apart_before_they_are_pooled(judged: pd.DataFrame, tmp_path: Path) -> None:
+def test_strata_stand_apart_before_they_are_pooled(judged, tmp_path):
     """By hand: the species of every third question was told; alone it is right before it is shown
     anything.
     """
@@ -111,7 +108,7 @@ def test_strata_stand_apart_before_they_are_pooled(judged: pd.DataFrame, tmp_pat
     assert set(mrag.modes.strata_or_pooled(means)["stratum"]) == set(strata[:2])
 
 
-def test_gold_evidence_alone_is_at_most_so_many_of_each_modality() -> None:
+def test_gold_evidence_alone_is_at_most_so_many_of_each_modality():
     texts = {f"t{n}": Document(doc_id=f"t{n}", text="red") for n in range(3)}
     corpus = {**texts, "i": Document(doc_id="i", image=ImageFile("p.png"))}
     gold = {"t2": 1, "t0": 1, "i": 1, "t1": 0}

@@ -53,7 +53,7 @@ def worded(setting: str = "both", *doc_ids: str, **options: bool) -> str:
     return "".join(part if isinstance(part, str) else "<image>" for part in parts)
 
 
-def test_pictures_precede_texts_and_an_expert_says_two_answers() -> None:
+def test_pictures_precede_texts_and_an_expert_says_two_answers():
     prompt = worded("both", "t1", "p1", "p2")
     assert prompt.startswith("You are an expert in moths. Analyze the question")
     assert prompt.endswith(
@@ -64,7 +64,7 @@ def test_pictures_precede_texts_and_an_expert_says_two_answers() -> None:
     )
 
 
-def test_captions_and_options_are_shown_when_they_are_asked_for() -> None:
+def test_captions_and_options_are_shown_when_they_are_asked_for():
     said = worded("image", "p1", captions=True, options=True)
     assert "<image>\nText: A red moth\nStyle of an answer:" in said
     assert "Question: Where does it live?\nOptions:\n(A) Norland\n(B) Osland\nEnd with" in said
@@ -74,7 +74,7 @@ def test_captions_and_options_are_shown_when_they_are_asked_for() -> None:
         build_prompt(bare, context, paper.suite_prompts(domain="moths", captions=True))
 
 
-def test_twelve_prompts_differ_and_word_every_setting() -> None:
+def test_twelve_prompts_differ_and_word_every_setting():
     said = set()
     for name in paper.PROMPTS:
         prompts = paper.suite_prompts(name, domain=paper.domain_of("WebQA"))
@@ -85,12 +85,12 @@ def test_twelve_prompts_differ_and_word_every_setting() -> None:
 
 
 @pytest.mark.parametrize("name", ["best", "expert3", "expert-ex2-direct", ""])
-def test_another_prompt_is_refused(name: str) -> None:
+def test_another_prompt_is_refused(name):
     with pytest.raises(VragError, match=f"prompt is '{name}'; expected one of plain-ex1-direct"):
         paper.suite_prompts(name, domain="moths")
 
 
-def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:
+def test_the_documents_of_a_modality_are_searched_and_labelled_alone():
     pools = replace(BENCHMARK, pools={"q": ("p2", "t1")})
     texts, pictures = restrict_to_modality(pools, "text"), restrict_to_modality(pools, "image")
     assert (set(texts.corpus), set(pictures.corpus)) == ({"t1"}, {"p1", "p2"})
@@ -114,7 +114,7 @@ def selected(table: pd.DataFrame) -> list[str]:
     return list(table.loc[table["selected"], "prompt"].unique())
 
 
-def test_halves_are_of_groups_and_no_group_is_in_both() -> None:
+def test_halves_are_of_groups_and_no_group_is_in_both():
     halves = paper.split_groups(list("abcdeabcde"))
     assert sorted(halves.values()) == ["held_out"] * 3 + ["selection"] * 2
     assert halves == paper.split_groups(list("edcba"))
@@ -122,7 +122,7 @@ def test_halves_are_of_groups_and_no_group_is_in_both() -> None:
         paper.split_groups(["a", "a"])
 
 
-def test_the_best_prompt_is_selected_on_one_half_and_reported_on_the_other() -> None:
+def test_the_best_prompt_is_selected_on_one_half_and_reported_on_the_other():
     groups = list(ascii_letters[:20])
     halves = paper.split_groups(groups)
     lucky = [float(halves[name] == "selection") for name in groups]
@@ -133,7 +133,7 @@ def test_the_best_prompt_is_selected_on_one_half_and_reported_on_the_other() -> 
     assert (table["n"] == 10).all()
 
 
-def test_a_control_is_found_in_each_stratum_and_moves_no_other() -> None:
+def test_a_control_is_found_in_each_stratum_and_moves_no_other():
     """Without evidence every learned question is right and no other; two prompts get 0.6 and 0.4
     of all questions.
     """
@@ -151,7 +151,7 @@ def test_a_control_is_found_in_each_stratum_and_moves_no_other() -> None:
     assert p["all"] == 1
 
 
-def test_a_question_counts_where_each_prompt_has_a_value() -> None:
+def test_a_question_counts_where_each_prompt_has_a_value():
     names = [f"{group}{n}" for group in "abcdefgh" for n in range(2)]
     table = paper.prompt_sweep(swept(names, one=[0.5] * 16, two=[np.nan] + [0.5] * 15))
     assert set(table["n_failed"]) == {1}
@@ -159,7 +159,7 @@ def test_a_question_counts_where_each_prompt_has_a_value() -> None:
     assert selected(table) == ["one"]  # the first of equal ones
 
 
-def test_the_papers_parts_follow_the_words_that_the_shipped_answerers_know() -> None:
+def test_the_papers_parts_follow_the_words_that_the_shipped_answerers_know():
     suite = {"guide": guide(1)}
     context = Context(query_id="q0", setting="both", k=1, doc_ids=("t",))
     known = load_prompts_by_dataset(FIELD_GUIDE, suite)["guide"]

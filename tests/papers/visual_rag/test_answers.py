@@ -31,7 +31,7 @@ from vrag_kit.types import Query
 FOLLOWS, KEEPS, ABSTAINS, ELSE = OUTCOMES
 
 
-def test_the_detectors_read_the_judges_mark_and_the_answers_words() -> None:
+def test_the_detectors_read_the_judges_mark_and_the_answers_words():
     said = ["I don't know", "red", "I don't know", "red", "I don't know", None]
     flags = [1.0, 1.0, 0.0, 0.0, np.nan, np.nan]  # the fifth verdict was not readable
     table = factories.judged(answer=said, flagged=flags, status=["ok"] * 5 + ["timeout"])
@@ -40,7 +40,7 @@ def test_the_detectors_read_the_judges_mark_and_the_answers_words() -> None:
     np.testing.assert_array_equal(found["phrase_match"], [1, 0, 1, 0, 1, np.nan])
 
 
-def test_accuracy_is_the_share_of_answers_given_times_their_accuracy() -> None:
+def test_accuracy_is_the_share_of_answers_given_times_their_accuracy():
     scores, abstained = [1.0, 0.5, 0.0, 0.0, math.nan], [0.0, 0.0, 1.0, 1.0, math.nan]
     row = selective_accuracy(factories.judged(score=scores, abstained=abstained)).iloc[0]
     assert (row["value"], row["n"], row["n_declined"], row["n_failed"]) == (0.75, 2, 2, 1)
@@ -49,7 +49,7 @@ def test_accuracy_is_the_share_of_answers_given_times_their_accuracy() -> None:
     assert math.isnan(none["value"])
 
 
-def test_the_change_is_from_smallest_to_largest_k_of_a_setting_on_the_same_queries() -> None:
+def test_the_change_is_from_smallest_to_largest_k_of_a_setting_on_the_same_queries():
     rates = {("zero_shot", 0): [1, 1, 1], ("top_k", 1): [1, 1, 0], ("top_k", 3): [0, 0, 0]}
     rates |= {("top_k", 20): [0, 1, math.nan]}
     rates |= {("one_in_k", 3): [0, 0.5, 0], ("one_in_k", 5): [1, 1, 0]}
@@ -65,7 +65,7 @@ def test_the_change_is_from_smallest_to_largest_k_of_a_setting_on_the_same_queri
     assert of_gpt["value"].tolist() == [58.02, 10.70]
 
 
-def test_error_cases_are_the_answers_not_fully_correct_once_each_incorrect_ones_first() -> None:
+def test_error_cases_are_the_answers_not_fully_correct_once_each_incorrect_ones_first():
     rows = [("q0", 0.5), ("q1", 0.0), ("q2", 1.0), ("q1", 0.0), ("q1", 0.0), ("q0", np.nan)]
     table = pd.DataFrame(rows, columns=["query_id", "score"])
     table = factories.judged(**table, answer="blue").assign(draw=range(6))
@@ -93,7 +93,7 @@ def outcomes(*said: str | None) -> pd.DataFrame:
     return counterfactual_outcomes(judged_as("red", table), judged_as("blue", table))
 
 
-def test_each_answer_has_one_of_four_outcomes_or_none_that_is_known() -> None:
+def test_each_answer_has_one_of_four_outcomes_or_none_that_is_known():
     said = ["blue", "red", "I don't know", "green", "red and blue", "", "not red, blue"]
     found = outcomes(*said)[list(OUTCOMES)]
     assert list(found.idxmax(axis=1)) == [FOLLOWS, KEEPS, ABSTAINS, ELSE, ELSE, ELSE, FOLLOWS]
@@ -102,7 +102,7 @@ def test_each_answer_has_one_of_four_outcomes_or_none_that_is_known() -> None:
     assert shares[["n", "n_failed"]].to_numpy().tolist() == [[1, 1]] * 4
 
 
-def test_tables_of_different_answers_are_refused() -> None:
+def test_tables_of_different_answers_are_refused():
     one, two = (factories.answers(answer=["red", last]) for last in ("blue", "green"))
     with pytest.raises(VragError, match="not the same answers"):
         counterfactual_outcomes(judged_as("red", one), judged_as("red", two))
@@ -113,7 +113,7 @@ ARMS = pd.concat(PARTS, ignore_index=True).assign(source="paper")
 WIDE = ARMS.pivot_table(index=["model", "setting", "k"], columns="metric", values="value")
 
 
-def test_arms_are_correlated_within_models_or_across_them() -> None:
+def test_arms_are_correlated_within_models_or_across_them():
     within = rouge_mean_correlation(ARMS, ["source", "model"]).loc["paper"]
     across = rouge_mean_correlation(ARMS, ["source", "setting", "k"]).loc["paper"]
     of_one = stats.spearmanr(*WIDE.loc["GPT-4o"].T.to_numpy()).statistic
@@ -125,7 +125,7 @@ def test_arms_are_correlated_within_models_or_across_them() -> None:
     assert across.loc[("non_clue", 1), "value"] == pytest.approx(of_arm)
 
 
-def test_the_rouge_figure_has_a_point_for_every_arm_and_the_correlation_of_its_models() -> None:
+def test_the_rouge_figure_has_a_point_for_every_arm_and_the_correlation_of_its_models():
     ours = ARMS.query("model == 'GPT-4o'").assign(model="mine", source="mine")
     left, right = rouge_figure(pd.concat([ours, ARMS]), title="", caption="").axes
     drawn = np.vstack([points.get_offsets() for points in right.collections])

@@ -36,11 +36,11 @@ def audit(tables: Mapping[int | str, pd.DataFrame], folder: Path) -> pd.DataFram
 
 
 @pytest.fixture(scope="module")
-def checks(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+def checks(tmp_path_factory):
     return audit(TABLES, tmp_path_factory.mktemp("figures"))
 
 
-def test_contradictions_of_the_runs_are_those_of_section_1_1(checks: pd.DataFrame) -> None:
+def test_contradictions_of_the_runs_are_those_of_section_1_1(checks):
     assert found(checks, "average of the runs") == {
         ("15", "Phi4-MM, one_in_k, k=10"): (40.80, 39.082),
         ("15", "Phi4-MM, one_in_k, k=15"): (39.08, 40.402),
@@ -53,7 +53,7 @@ def test_contradictions_of_the_runs_are_those_of_section_1_1(checks: pd.DataFram
     assert found(checks, "cells with identical runs") == {("15", "Pixtral, one_in_k, k=7"): (0, 1)}
 
 
-def test_every_check_has_its_findings(checks: pd.DataFrame) -> None:
+def test_every_check_has_its_findings(checks):
     summary = audits.summary(checks)
     assert summary.T.to_dict("list") == {
         "average of the runs": [99, 0, 6, 3],
@@ -78,9 +78,7 @@ def test_every_check_has_its_findings(checks: pd.DataFrame) -> None:
     assert table["contradictions"].is_monotonic_decreasing
 
 
-def test_planted_errors_are_found_and_nothing_else_changes(
-    checks: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_planted_errors_are_found_and_nothing_else_changes(checks, tmp_path):
     tables = {name: table.copy() for name, table in TABLES.items()}
     tables[2] = tables[2].query("retriever == 'CLIP'").reset_index(drop=True)
     keys = ["check", "table", "cell"]
@@ -112,16 +110,14 @@ def test_planted_errors_are_found_and_nothing_else_changes(
 
 
 @pytest.mark.parametrize(("known", "expected"), [(AT_30, 38.2), (AT_30[1:], 57.0)])
-def test_the_bound_on_ndcg_is_that_of_an_independent_programme(
-    known: list[tuple[str, int]], expected: float
-) -> None:
+def test_the_bound_on_ndcg_is_that_of_an_independent_programme(known, expected):
     bound = ndcg_bound(TABLES[2], "CLIP", known, clues=16.19, most=250)
     assert bound == pytest.approx(expected, abs=0.07)  # ours lets numbers move by their rounding
 
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10**6))
-def test_no_ranking_exceeds_the_bound(seed: int) -> None:
+def test_no_ranking_exceeds_the_bound(seed):
     rng = np.random.default_rng(seed)
     noise, qrels, rows = rng.uniform(0, 3), {}, []
     for query, clues in enumerate(rng.integers(1, 20, 15)):
@@ -137,7 +133,7 @@ def test_no_ranking_exceeds_the_bound(seed: int) -> None:
         assert bound >= reached - 1e-6
 
 
-def test_what_the_bound_cannot_use_is_named() -> None:
+def test_what_the_bound_cannot_use_is_named():
     for known in (("hit", 5), ("recall", 7)):
         with pytest.raises(KeyError, match=known[0]):
             ndcg_bound(TABLES[2], "CLIP", [known], clues=16.19)

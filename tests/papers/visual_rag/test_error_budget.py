@@ -92,7 +92,7 @@ def by_steps(case: Case, place: int) -> dict[str, float]:
 @pytest.mark.slow
 @given(st.lists(CASE, min_size=1, max_size=6))
 @settings(max_examples=25, deadline=None)
-def test_each_part_is_one_answer_minus_another_and_they_add_up(cases: list[Case]) -> None:
+def test_each_part_is_one_answer_minus_another_and_they_add_up(cases):
     budget = budget_of(cases)
     found = dict(list(budget.groupby(["query_id", "k"])))
     means = mean(budget).groupby("k")["value"].sum()
@@ -104,13 +104,13 @@ def test_each_part_is_one_answer_minus_another_and_they_add_up(cases: list[Case]
         assert means[k] == pytest.approx(1 - np.mean([case["scores"][place] for case in cases]))
 
 
-def test_the_best_ranked_clue_has_its_rank_from_1() -> None:
+def test_the_best_ranked_clue_has_its_rank_from_1():
     world = factories.benchmark("ab", "cde", {name: {"c": 0, "d": 1, "e": 1} for name in "ab"})
     run = make_run([("a", "c", 3.0), ("a", "e", 2.0), ("a", "d", 1.0), ("b", "c", 1.0)])
     assert first_clue_rank(world, run).fillna(0).to_dict() == {"a": 2, "b": 0}
 
 
-def test_one_prompt_has_no_part_of_its_own_and_an_arm_that_lacks_is_named() -> None:
+def test_one_prompt_has_no_part_of_its_own_and_an_arm_that_lacks_is_named():
     answers, single = retrieved(3, 0.25, 0.0), alone(1.0, 0.5).query("prompt == 'one image'")
     budget = error_budget(answers, single, ranks(2, np.nan), one_prompt=True)
     means = mean(budget).set_index("part")["value"]
@@ -121,7 +121,7 @@ def test_one_prompt_has_no_part_of_its_own_and_an_arm_that_lacks_is_named() -> N
         error_budget(answers, single, ranks(2, np.nan))
 
 
-def test_the_doubt_of_the_judge_is_told_apart_and_takes_no_points_from_the_parts() -> None:
+def test_the_doubt_of_the_judge_is_told_apart_and_takes_no_points_from_the_parts():
     single, places = alone(1.0, 1.0), ranks(1, np.nan)
     sure = error_budget(retrieved(3, 0.25, 0.25), single, places)
     budget = error_budget(retrieved(3, 0.25, 0.25, spread=0.1), single, places)
@@ -131,7 +131,7 @@ def test_the_doubt_of_the_judge_is_told_apart_and_takes_no_points_from_the_parts
     assert (row["metric"], row["value"], row["n"]) == ("spread", pytest.approx(0.1), 2)
 
 
-def test_all_panels_and_ks_are_about_the_same_questions() -> None:
+def test_all_panels_and_ks_are_about_the_same_questions():
     tables = [retrieved(k, 0.0, 0.0, 0.0, model=model) for model, k in product("mn", KS)]
     tables[-1].loc[0, "score"] = np.nan
     tables.append(retrieved(20, *[np.nan] * 3))  # too many images for this model

@@ -20,7 +20,7 @@ from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag.gcue import fieller, gcue, published_gcue
 
 
-def test_gcue_agrees_with_hand_calculations_from_table_3() -> None:
+def test_gcue_agrees_with_hand_calculations_from_table_3():
     table = published_gcue(published("visual_rag", table=3)).set_index(["model", "k", "lambda"])
     assert len(table) == 3 * 46
     for cell, expected in {
@@ -36,9 +36,7 @@ def test_gcue_agrees_with_hand_calculations_from_table_3() -> None:
 
 @given(st.integers(0, 10**6), st.integers(3, 12), st.floats(-0.5, 0.5))
 @settings(max_examples=25, deadline=None)
-def test_fieller_holds_exactly_the_ratios_that_a_t_test_does_not_reject(
-    seed: int, n_groups: int, shift: float
-) -> None:
+def test_fieller_holds_exactly_the_ratios_that_a_t_test_does_not_reject(seed, n_groups, shift):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 4, n_groups)
     groups = [f"g{i}" for i, size in enumerate(sizes) for _ in range(size)]
@@ -59,7 +57,7 @@ def test_fieller_holds_exactly_the_ratios_that_a_t_test_does_not_reject(
         assert rejected(r) != (ratio.ci_low <= r <= ratio.ci_high) or margin < 1e-4
 
 
-def test_a_denominator_that_may_be_0_gives_no_ratio() -> None:
+def test_a_denominator_that_may_be_0_gives_no_ratio():
     for ratio in (
         fieller([0.3, 0.4, 0.5, 0.4], [0.2, -0.2, 0.1, -0.05], list("abcd")),
         fieller([1.0, 1.0], [0.5, 0.5], ["a", "a"]),  # one cluster tells nothing
@@ -82,7 +80,7 @@ ARMS = {
 }
 
 
-def test_gcue_of_answers_agrees_with_a_case_worked_by_hand() -> None:
+def test_gcue_of_answers_agrees_with_a_case_worked_by_hand():
     row = gcue(judged(ARMS, times=4), lambdas=[0.5]).iloc[0]
     # A_Z = 1/3, A_NC = 1/6, A_GT = 5/6, A_3 = 5/6: B = 1/4, (5/6 − 1/4) / (5/6 − 1/4) = 1
     arms = row[["a_zero_shot", "a_non_clue", "a_gt", "a_k"]].tolist()
@@ -91,7 +89,7 @@ def test_gcue_of_answers_agrees_with_a_case_worked_by_hand() -> None:
     assert row["interval"] == f"[{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
 
 
-def test_gcue_uses_only_queries_with_a_verdict_in_every_arm() -> None:
+def test_gcue_uses_only_queries_with_a_verdict_in_every_arm():
     table = judged({**ARMS, ("non_clue", 1): [0, 0, math.nan]}, times=4)
     row = gcue(table, lambdas=[1.0]).iloc[0]
     # without c: A_Z = 1/4, A_GT = 1, A_3 = 3/4: (3/4 − 1/4) / (1 − 1/4) = 2/3
@@ -105,9 +103,7 @@ def test_gcue_uses_only_queries_with_a_verdict_in_every_arm() -> None:
         (0, 8, "clue does not help"),  # −0.8: t(9) = −0.8 / 0.133 = −6
     ],
 )
-def test_a_clue_does_not_help_only_where_the_interval_of_its_benefit_says_so(
-    a_gt: int, baseline: int, words: str
-) -> None:
+def test_a_clue_does_not_help_only_where_the_interval_of_its_benefit_says_so(a_gt, baseline, words):
     """Ten questions of ten groups, of which each arm answers the first so many."""
     rights = {("one_in_k", 3): 0, ("gt_clue", 1): a_gt}
     rights |= {("zero_shot", 0): baseline, ("non_clue", 1): baseline}
@@ -119,7 +115,7 @@ def test_a_clue_does_not_help_only_where_the_interval_of_its_benefit_says_so(
     assert (row["denominator_high"] <= 0) == ("does not help" in words)
 
 
-def test_a_benefit_that_may_be_0_is_said_to_be_open() -> None:
+def test_a_benefit_that_may_be_0_is_said_to_be_open():
     half = judged({**ARMS, ("gt_clue", 1): [1, 0, 0.5]}, times=3)  # A_GT − B is 1, −1/4, 0
     row = gcue(half, lambdas=[0.5]).iloc[0]
     assert math.isnan(row["value"])
@@ -127,7 +123,7 @@ def test_a_benefit_that_may_be_0_is_said_to_be_open() -> None:
 
 
 @pytest.mark.parametrize("left", [0.0, 0.5, 1.0])
-def test_alike_queries_leave_open_what_unseen_ones_would_do(left: float) -> None:
+def test_alike_queries_leave_open_what_unseen_ones_would_do(left):
     """The same share is left everywhere; a share p of unseen queries would go unnoticed
     among 30 with the probability (1 − p)^30, and may have any scores.
     """
@@ -143,6 +139,6 @@ def test_alike_queries_leave_open_what_unseen_ones_would_do(left: float) -> None
 
 
 @pytest.mark.parametrize("missing", ["non_clue", "one_in_k"])
-def test_gcue_without_an_arm_names_it(missing: str) -> None:
+def test_gcue_without_an_arm_names_it(missing):
     with pytest.raises(KeyError, match=missing):
         gcue(judged({arm: values for arm, values in ARMS.items() if arm[0] != missing}))

@@ -11,7 +11,7 @@ from vrag_kit.papers.visual_rag import reported
 from vrag_kit.papers.visual_rag.figures import define
 
 
-def test_a_published_mean_has_the_interval_of_a_share_of_its_queries() -> None:
+def test_a_published_mean_has_the_interval_of_a_share_of_its_queries():
     for row in reported(3).iloc[::9].to_dict("records"):
         # the interval of the two whole numbers of right answers next to the mean encloses its own
         right = row["value"] * row["n"] / 100
@@ -24,7 +24,7 @@ def test_a_published_mean_has_the_interval_of_a_share_of_its_queries() -> None:
     assert full["ci_low"].tolist() == pytest.approx([100 * whole.low] * len(full))
 
 
-def test_only_what_the_paper_ran_five_times_has_an_interval_over_runs() -> None:
+def test_only_what_the_paper_ran_five_times_has_an_interval_over_runs():
     three = reported(3)
     runs = published("visual_rag", 15, model="GPT-4o", k=5, statistic="run")
     exact = scipy.stats.t.interval(0.95, 4, runs["value"].mean(), scipy.stats.sem(runs["value"]))
@@ -34,7 +34,7 @@ def test_only_what_the_paper_ran_five_times_has_an_interval_over_runs() -> None:
     assert reported(8)["ci_low_runs"].isna().all()  # of other numbers, not of these runs
 
 
-def test_terms_are_defined() -> None:
+def test_terms_are_defined():
     assert define("clue", strata=["other"]) == "Clue: an image that shows the answer."
     assert define(strata=["in training data"]).startswith("In training data: questions")
     assert define(strata=["other"]) == ""

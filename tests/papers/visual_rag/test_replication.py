@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import factories
@@ -26,7 +25,7 @@ from vrag_kit.papers.visual_rag.replication import (
     compare_retrieval_to_paper,
     compare_to_paper,
 )
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Query
 
 NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", reported(3)
 
@@ -46,7 +45,7 @@ PAPERS = factories.benchmark(
 """The paper's data, as far as a comparison reads them."""
 
 
-def test_the_papers_data_are_an_edition_by_its_bytes(guide: Benchmark) -> None:
+def test_the_papers_data_are_an_edition_by_its_bytes(guide):
     found = data_source(PAPERS)
     assert (found["data_version"], found["verdict"]) == ("Visual-RAG v1, second upload", "")
     assert data_source(PAPERS.with_documents([])) == found  # what is shown beside moves no question
@@ -55,7 +54,7 @@ def test_the_papers_data_are_an_edition_by_its_bytes(guide: Benchmark) -> None:
     assert data_source(guide)["verdict"] == "not tested: synthetic data"  # it was drawn
 
 
-def test_the_annotations_are_known_by_gits_hash_of_their_bytes(tmp_path: Path) -> None:
+def test_the_annotations_are_known_by_gits_hash_of_their_bytes(tmp_path):
     file = tmp_path / "v1_anno.jsonl"
     (tmp_path / "owl").mkdir()
     (tmp_path / "owl" / "a.jpg").write_bytes(b"")
@@ -66,7 +65,7 @@ def test_the_annotations_are_known_by_gits_hash_of_their_bytes(tmp_path: Path) -
     assert load_visual_rag(file, tmp_path).blob == slow.hexdigest()
 
 
-def test_a_drawn_edition_is_synthetic_whatever_its_name(tmp_path: Path) -> None:
+def test_a_drawn_edition_is_synthetic_whatever_its_name(tmp_path):
     (tmp_path / "edition.json").write_text("{}", encoding="utf-8")
     where = {"where": f"{tmp_path / 'annotations.jsonl'} line 1"}
     first = replace(PAPERS.queries["a"], metadata=where)
@@ -96,8 +95,8 @@ def compared(table: pd.DataFrame, margin: float = 3.0) -> dict[Hashable, Any]:
     ],
 )
 def test_a_verdict_follows_from_the_interval_of_the_difference_and_the_margin(
-    difference: float, margin: float, verdict: str
-) -> None:
+    difference, margin, verdict
+):
     # Under GT clue the paper prints 41.79: the interval is the difference ± 1.929.
     table = judged("gt_clue", 1, (41.79 + difference) / 100, draws=5)
     row = compared(table, margin=margin)
@@ -107,7 +106,7 @@ def test_a_verdict_follows_from_the_interval_of_the_difference_and_the_margin(
     assert row["verdict"] == verdict
 
 
-def test_verdicts_need_the_papers_data_and_judge(guide: Benchmark) -> None:
+def test_verdicts_need_the_papers_data_and_judge(guide):
     table = judged("zero_shot", 0, 0.5)
     results = to_percent(mean_scores(table)).query("metric == 'accuracy'")
     for world, by, mark in ((guide, "o4-mini", ", other data"), (PAPERS, "rule", "")):
@@ -117,9 +116,7 @@ def test_verdicts_need_the_papers_data_and_judge(guide: Benchmark) -> None:
 
 
 @pytest.mark.parametrize(("queries", "verdict"), [(266, "different"), (374, "not comparable")])
-def test_the_best_top_k_is_compared_whatever_its_k_on_as_many_queries(
-    queries: int, verdict: str
-) -> None:
+def test_the_best_top_k_is_compared_whatever_its_k_on_as_many_queries(queries, verdict):
     """Table 6 is about 266 queries."""
     table = judged("top_k", 15, 0.6, n=queries).assign(m=0)
     best = to_percent(mean_scores(table, by=["model", "setting", "k", "m"]))
@@ -130,7 +127,7 @@ def test_the_best_top_k_is_compared_whatever_its_k_on_as_many_queries(
     assert row["verdict"] == verdict
 
 
-def test_table_2_is_compared_on_the_papers_data_alone(guide: Benchmark) -> None:
+def test_table_2_is_compared_on_the_papers_data_alone(guide):
     two = published("visual_rag", table=2)
     names = {theirs: ours for ours, theirs in PAPER_RETRIEVERS.items()}
     ours = two.assign(retriever=two["retriever"].map(names))
@@ -150,7 +147,7 @@ def test_table_2_is_compared_on_the_papers_data_alone(guide: Benchmark) -> None:
     assert ("CLIP (reported, other data)", "recall") in beside.index
 
 
-def test_what_failed_answers_could_change_widens_the_interval() -> None:
+def test_what_failed_answers_could_change_widens_the_interval():
     whole = judged("zero_shot", 0, 0.5)
     torn = whole.assign(score=whole["score"].mask(whole.index < 37))  # 9.89 % of the answers
     before, after = compared(whole), compared(torn)
@@ -161,8 +158,8 @@ def test_what_failed_answers_could_change_widens_the_interval() -> None:
 
 
 def test_the_second_corpus_is_matched_by_scientific_name_and_has_no_labels(
-    tree: Path, write_annotations: Callable[..., Path], tmp_path: Path
-) -> None:
+    tree, write_annotations, tmp_path
+):
     rows = write_annotations({}, {"question": "And the other?", "sn": "Aus bus"})
     benchmark = load_visual_rag(rows, tree)
     species = "07777_Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta_leucopsis"

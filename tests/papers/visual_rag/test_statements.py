@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from vrag_kit.analysis import expand_strata, load_results, paired_differences, per_query
 from vrag_kit.analysis.estimates import Estimate
 from vrag_kit.papers import visual_rag as paper
-from vrag_kit.papers.statements import Statement, load_statement_checks
+from vrag_kit.papers.statements import load_statement_checks
 from vrag_kit.papers.visual_rag.gcue import gcue
 from vrag_kit.papers.visual_rag.published import EDITIONS, PAPER_NAMES, PAPER_QUERIES
 from vrag_kit.papers.visual_rag.statements import (
@@ -59,8 +59,8 @@ def ours(name: str, judged: pd.DataFrame, table: int = 3) -> dict[str, Estimate]
     ],
 )
 def test_numbers_of_the_papers_tables_and_of_answers_like_them_agree_with_hand_calculations(
-    name: str, model: str, number: float
-) -> None:
+    name, model, number
+):
     """The answers: each of 120 queries has the mean."""
     table, parts = int(BY_NAME[name].table), []
     for row in TABLES[table].to_dict("records"):
@@ -77,8 +77,8 @@ def test_numbers_of_the_papers_tables_and_of_answers_like_them_agree_with_hand_c
 @settings(deadline=None)
 @given(st.floats(-20, 20), st.floats(0.1, 10), st.floats(0.1, 10), st.sampled_from(STATEMENTS))
 def test_a_verdict_follows_from_where_the_interval_lies_and_p_decides_alike(
-    value: float, below: float, above: float, said: Statement
-) -> None:
+    value, below, above, said
+):
     low, high = value - below, value + above
     p = said.p_value(value, low, high)
     verdict = said.verdict(value, p)
@@ -94,8 +94,8 @@ def test_a_verdict_follows_from_where_the_interval_lies_and_p_decides_alike(
 
 @pytest.mark.parametrize(("missed", "verdict"), [(65, "supported"), (60, "contradicted")])
 def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_verdict(
-    tmp_path: Path, missed: int, verdict: str
-) -> None:
+    tmp_path, missed, verdict
+):
     """No clue among 30 images for 17.4 % and 16.0 % of the queries: the paper says 17 to 18."""
     queries = [f"q{i}" for i in range(PAPER_QUERIES)]
     scores = pd.DataFrame({"query_id": queries, "group": queries}).assign(metric="hit", k=30)
@@ -108,7 +108,7 @@ def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_ver
         assert (row["ci_low"] == row["ci_high"]) == (data is PAPERS)
 
 
-def test_a_gain_has_the_interval_of_the_notebooks_own_table(tmp_path: Path) -> None:
+def test_a_gain_has_the_interval_of_the_notebooks_own_table(tmp_path):
     rng = np.random.default_rng(0)
     scores = {("own", "zero_shot", 0): rng.integers(0, 2, 40) * 1.0}
     table = judged_arms(scores | {("own", "gt_clue", 1): rng.integers(0, 3, 40) / 2})
@@ -120,7 +120,7 @@ def test_a_gain_has_the_interval_of_the_notebooks_own_table(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_the_smallest_of_several_has_an_interval_that_covers_it() -> None:
+def test_the_smallest_of_several_has_an_interval_that_covers_it():
     rng, covered, rounds = np.random.default_rng(1), 0, 40
     for _ in range(rounds):
         levels = zip((3, 5, 7, 10), np.cumsum([0.3, 0.02, 0.03, 0.05]), strict=True)
@@ -131,9 +131,7 @@ def test_the_smallest_of_several_has_an_interval_that_covers_it() -> None:
 
 
 @pytest.mark.parametrize("helps", [True, False])
-def test_gcue_is_that_of_its_own_table_and_undecided_where_a_clue_does_not_help(
-    helps: bool,
-) -> None:
+def test_gcue_is_that_of_its_own_table_and_undecided_where_a_clue_does_not_help(helps):
     rights = {("zero_shot", 0): 16, ("non_clue", 1): 16, ("gt_clue", 1): 72}
     rights |= {("one_in_k", 3): 64, ("one_in_k", 5): 40}
     # of 80; without help the ratio of two negative numbers would be above 1
@@ -149,7 +147,7 @@ def test_gcue_is_that_of_its_own_table_and_undecided_where_a_clue_does_not_help(
     assert curve.isna().all() == (not helps)
 
 
-def test_several_clues_stand_among_ten_images_as_in_the_papers_table() -> None:
+def test_several_clues_stand_among_ten_images_as_in_the_papers_table():
     arms = {("m_gt", 1): 0.5, ("m_in_k", 5): 1.0, ("m_in_k", 10): 0.25}
     table = judged_arms({("gpt-4o", *arm): [share] * 30 for arm, share in arms.items()})
     both = pd.concat([table.assign(m=1), table.assign(m=2)])
@@ -159,7 +157,7 @@ def test_several_clues_stand_among_ten_images_as_in_the_papers_table() -> None:
     assert ours("few_clues_with_distractors", table.assign(m=1), 6) == {}
 
 
-def test_saved_checks_are_results_with_the_strata_apart(tmp_path: Path) -> None:
+def test_saved_checks_are_results_with_the_strata_apart(tmp_path):
     scores = {"zero_shot": [1.0] * 10 + [0.0] * 30, "gt_clue": [0.0] * 10 + [1.0] * 30}
     arms = {("own", setting, int(setting == "gt_clue")): each for setting, each in scores.items()}
     arms |= {(OURS["GPT-4o"], *arm[1:]): each[::-1] for arm, each in arms.items()}

@@ -33,8 +33,8 @@ Copy = Callable[[str], Path]
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["clip", "siglip", "siglip2", "siglip2 of one resolution"])
 def test_cosines_are_the_logits_of_transformers_without_scale_and_bias(
-    family: str, retrievers_made: Path, documents: list[Document], tmp_path: Path
-) -> None:
+    family, retrievers_made, documents, tmp_path
+):
     """google/siglip2-*-patch16-224 has SigLIP's model, and SigLIP 2's tokenizer, which lowers."""
     folder = retrievers_made / family
     if " " in family:
@@ -57,9 +57,7 @@ def test_cosines_are_the_logits_of_transformers_without_scale_and_bias(
     np.testing.assert_allclose(cosines, expected.detach().numpy(), atol=2e-3)
 
 
-def test_images_are_upright(
-    retrievers_made: Path, documents: list[Document], tmp_path: Path
-) -> None:
+def test_images_are_upright(retrievers_made, documents, tmp_path):
     documents[0].image.open().rotate(90, expand=True).save(tmp_path / "turned.png", exif=EXIF)
     turned = Document(doc_id="turned", image=ImageFile(tmp_path / "turned.png"))
     for family in ("clip", "qwen2_vl"):
@@ -87,8 +85,8 @@ returns bare tensors.
 
 
 def test_code_of_a_checkpoint_runs_only_if_the_entry_says_so(
-    copy_retriever: Copy, retrievers_made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    copy_retriever, retrievers_made, tmp_path, monkeypatch
+):
     cache = "transformers.dynamic_module_utils.HF_MODULES_CACHE"
     monkeypatch.setattr(cache, str(tmp_path / "modules"))
     folder = copy_retriever("clip")
@@ -106,7 +104,7 @@ def test_code_of_a_checkpoint_runs_only_if_the_entry_says_so(
 
 
 @pytest.mark.parametrize("mode", ["shortest", "squash"])
-def test_vectors_equal_open_clips(mode: str, documents: list[Document], tmp_path: Path) -> None:
+def test_vectors_equal_open_clips(mode, documents, tmp_path):
     """As apple/DFN5B-CLIP-ViT-H-14-378: QuickGELU, and images that are squashed."""
     changes = {"quick_gelu": mode == "squash", "preprocess": {"resize_mode": mode}}
     folder = f"local-dir:{tiny.open_clip(tmp_path / 'model', 64, **changes)}"
@@ -126,9 +124,7 @@ def test_vectors_equal_open_clips(mode: str, documents: list[Document], tmp_path
         assert (ours - (theirs * std + mean)).abs().max() <= 1 / 255 + 1e-4
 
 
-def test_wrong_activations_and_pickles_fail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_activations_and_pickles_fail(tmp_path, monkeypatch):
     small = open_clip.get_model_config("RN50") | {"embed_dim": 16}
     small["vision_cfg"] = {"image_size": 32, "layers": [1, 1, 1, 1], "width": 8}
     small["text_cfg"] |= {"width": 16, "heads": 2, "layers": 1}
@@ -158,7 +154,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_image_is_decoded_as_pillow_does(kind: str) -> None:
+def test_every_kind_of_image_is_decoded_as_pillow_does(kind):
     mode, options = KINDS[kind]
     noise = np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8)
     image = Image.fromarray(noise).resize((60, 40))

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import huggingface_hub
 import numpy as np
@@ -35,14 +34,14 @@ Documents = list[Document]
 
 
 @pytest.fixture
-def load(retrievers_made: Path) -> Load:
+def load(retrievers_made):
     """Loads a family's tiny checkpoint, with options."""
     return lambda family, **options: load_encoder(entry(retrievers_made, family, **options))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_other_inputs_do_not_change_a_vector(family: str, load: Load, documents: Documents) -> None:
+def test_other_inputs_do_not_change_a_vector(family, load, documents):
     encoder, backwards = load(family), queries()[::-1]
     together = embed(encoder, documents)
     alone = np.concatenate([embed(encoder, [document]) for document in documents])
@@ -55,9 +54,7 @@ def test_other_inputs_do_not_change_a_vector(family: str, load: Load, documents:
 
 
 @pytest.mark.parametrize("family", ["bert", "siglip2"])
-def test_texts_are_padded_at_their_end(
-    family: str, load: Load, copy_retriever: Copy, documents: Documents
-) -> None:
+def test_texts_are_padded_at_their_end(family, load, copy_retriever, documents):
     folder = copy_retriever(family)
     tiny.edit_json(folder / "tokenizer_config.json", padding_side="left")
     left, right = load_encoder(entry(folder.parent, family)), load(family)
@@ -68,7 +65,7 @@ def test_texts_are_padded_at_their_end(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["clip", "siglip", "siglip2", "open_clip"])
-def test_a_text_is_one_vector_on_both_sides(family: str, load: Load, documents: Documents) -> None:
+def test_a_text_is_one_vector_on_both_sides(family, load, documents):
     encoder, words = load(family), [*QUESTIONS, "a word and " * 200]  # too long for any tower
     texts = [Document(doc_id=text, text=text) for text in words]
     alone = embed(encoder, texts)
@@ -81,8 +78,8 @@ def test_a_text_is_one_vector_on_both_sides(family: str, load: Load, documents: 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_fingerprint_is_that_of_the_files_and_known_before_weights_are_read(
-    family: str, load: Load, copy_retriever: Copy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    family, load, copy_retriever, monkeypatch
+):
     loaded, folder = load(family), copy_retriever(family)
     monkeypatch.setattr(checkpoint_module, "check_device", lambda _: pytest.fail("it is read"))
     opened = open_encoder(entry(folder.parent, family))
@@ -127,13 +124,8 @@ def pickled(folder: Path) -> None:
     ],
 )
 def test_damaged_checkpoints_are_refused_and_missing_in_a_dry_run_and_never_random(
-    damage: Callable[[Path], object],
-    token: str,
-    families: list[str],
-    foreseen: bool,
-    copy_retriever: Copy,
-    tmp_path: Path,
-) -> None:
+    damage, token, families, foreseen, copy_retriever, tmp_path
+):
     for family in families:
         folder = copy_retriever(family)
         damage(folder)
@@ -144,7 +136,7 @@ def test_damaged_checkpoints_are_refused_and_missing_in_a_dry_run_and_never_rand
         assert list(recorded.missing) == [str(error.value)] * foreseen
 
 
-def test_missing_and_outside_shards_are_refused(copy_retriever: Copy) -> None:
+def test_missing_and_outside_shards_are_refused(copy_retriever):
     folder = copy_retriever("clip")
     (folder / "model.safetensors").rename(folder / "model-1.safetensors")
     listed, load = folder / "model.safetensors.index.json", partial(load_encoder, str(folder))
@@ -175,8 +167,8 @@ def test_missing_and_outside_shards_are_refused(copy_retriever: Copy) -> None:
     ],
 )
 def test_every_option_that_changes_a_vector_changes_the_fingerprint(
-    family: str, changes: dict[str, Any], load: Load, retrievers_made: Path, documents: Documents
-) -> None:
+    family, changes, load, retrievers_made, documents
+):
     if "documents" in changes:
         changes = {"documents": str(retrievers_made / "context")}
     before, after = load(family), load(family, **changes)
@@ -187,7 +179,7 @@ def test_every_option_that_changes_a_vector_changes_the_fingerprint(
     assert not (queried and found)
 
 
-def test_defaults_change_neither_name_nor_fingerprint(load: Load) -> None:
+def test_defaults_change_neither_name_nor_fingerprint(load):
     for family, default in (("clip", "auto"), ("open_clip", "auto"), ("bert", None)):
         plain, same = load(family), load(family, query="text", document=default)
         assert (same.name, same.fingerprint) == (plain.name, plain.fingerprint)
@@ -207,14 +199,8 @@ def test_defaults_change_neither_name_nor_fingerprint(load: Load) -> None:
     ],
 )
 def test_a_changed_document_is_encoded_again_where_the_change_counts(
-    family: str,
-    part: str,
-    change: dict[str, Any],
-    again: bool,
-    load: Load,
-    documents: Documents,
-    tmp_path: Path,
-) -> None:
+    family, part, change, again, load, documents, tmp_path
+):
     encoder = load(family, document=part)
     for document in (documents[0], replace(documents[0], **change)):
         row = embed_documents(encoder, [document], tmp_path).rows(np.array([0]))
@@ -238,16 +224,14 @@ BOTH = {"query": "both", "query_prompt": "<|image_pad|> {text}"}
     ],
 )
 def test_a_document_or_question_without_what_is_encoded_is_named(
-    family: str, options: dict[str, str], given: Document | Query, token: str, load: Load
-) -> None:
+    family, options, given, token, load
+):
     encoder = load(family, **options)
     asks = isinstance(given, Query)
     refused(lambda: encoder.encode_queries([given]) if asks else encoder.prepare(given), token)
 
 
-def test_models_of_the_table_have_their_authors_options(
-    retrievers_made: Path, load: Load, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_of_the_table_have_their_authors_options(retrievers_made, load, monkeypatch):
     vlm2vec, dragon = "TIGER-Lab/VLM2Vec-Qwen2VL-2B", "facebook/dragon-plus-query-encoder"
     context = "facebook/dragon-plus-context-encoder"
     folders = {vlm2vec: "lora", dragon: "bert", context: "context"}
@@ -266,8 +250,8 @@ def test_models_of_the_table_have_their_authors_options(
 
 
 def test_a_name_on_the_hub_in_open_clips_layout_loads_as_its_folder_does(
-    copy_retriever: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    copy_retriever, tmp_path, monkeypatch
+):
     """The hub's cache as a download leaves it, and no network."""
     commit = "0123456789abcdef0123456789abcdef01234567"
     repository = tmp_path / "hub" / "models--imageomics--bioclip-2"
@@ -284,7 +268,7 @@ def test_a_name_on_the_hub_in_open_clips_layout_loads_as_its_folder_does(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["clip", "open_clip"])
-def test_both_parts_are_a_sum_of_unit_length(family: str, load: Load, documents: Documents) -> None:
+def test_both_parts_are_a_sum_of_unit_length(family, load, documents):
     pairs = list(zip([*QUESTIONS, "What is this?"], documents, strict=True))
     asked = [Query(query_id=d.doc_id, text=text, image=d.image) for text, d in pairs]
     told = [replace(document, text=text) for text, document in pairs]

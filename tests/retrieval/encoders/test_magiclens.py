@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ HEADS = 3
 
 
 @pytest.fixture(scope="module")
-def lens(retrievers_made: Path) -> Path:
+def lens(retrievers_made):
     return retrievers_made / "lens"
 
 
@@ -65,7 +64,7 @@ def norm(p: Weights, name: str, rows: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.fixture(scope="module")
-def by_hand(lens: Path) -> Vector:
+def by_hand(lens):
     """Picture and text by open_clip itself, then by the head's arithmetic."""
     clip, _, see = open_clip.create_model_and_transforms(f"local-dir:{lens / 'clip'}")
     read = open_clip.get_tokenizer(f"local-dir:{lens / 'clip'}")
@@ -80,7 +79,7 @@ def by_hand(lens: Path) -> Vector:
     return by_hand
 
 
-def test_a_vector_is_its_arithmetic_by_hand(lens: Path, tmp_path: Path, by_hand: Vector) -> None:
+def test_a_vector_is_its_arithmetic_by_hand(lens, tmp_path, by_hand):
     encoder, image = load_encoder(str(lens)), square(tmp_path, 32)
     text = "What color is it?"
     query = Query(query_id="q", text=text, image=image.image)
@@ -96,7 +95,7 @@ def test_a_vector_is_its_arithmetic_by_hand(lens: Path, tmp_path: Path, by_hand:
     np.testing.assert_allclose(embed(told, [image])[0], whole, atol=2e-5)
 
 
-def test_weights_of_other_sizes_are_refused(copy_retriever: Callable[[str], Path]) -> None:
+def test_weights_of_other_sizes_are_refused(copy_retriever):
     folder = copy_retriever("lens")
     load = partial(load_encoder, str(folder))
     tiny_retrievers.edit_json(folder / "config.json", hidden=48)

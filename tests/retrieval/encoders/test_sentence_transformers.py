@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +18,11 @@ from tiny_retrievers import QUESTIONS, embed, entry, queries
 from transformers import AutoModel, AutoTokenizer
 
 from vrag_kit.retrieval import load_encoder
-from vrag_kit.types import Document, Query
+from vrag_kit.types import Query
 
 
 @pytest.mark.slow
-def test_each_side_is_a_first_token(retrievers_made: Path, documents: list[Document]) -> None:
+def test_each_side_is_a_first_token(retrievers_made, documents):
     def first_token(side: str, text: str | None) -> np.ndarray:
         tokens = AutoTokenizer.from_pretrained(retrievers_made / side)(text, return_tensors="pt")
         model = AutoModel.from_pretrained(retrievers_made / side)
@@ -47,8 +45,8 @@ STATED = {"query": "query: ", "document": "passage: "}
 @pytest.mark.parametrize("prompts", [None, STATED])
 @pytest.mark.parametrize("given", [False, True])
 def test_a_folder_encodes_as_the_library_does_with_its_prompts_or_the_entrys(
-    prompts: dict[str, str] | None, given: bool, tmp_path: Path, documents: list[Document]
-) -> None:
+    prompts, given, tmp_path, documents
+):
     folder = tiny.sentences(tmp_path / "sentences", prompts=prompts, normalize=prompts is None)
     own = {"query_prompt": "seek {text}", "document_prompt": "read {text}"} if given else {}
     encoder = load_encoder({"model": str(folder), **own})
@@ -65,7 +63,7 @@ def test_a_folder_encodes_as_the_library_does_with_its_prompts_or_the_entrys(
 
 
 @pytest.mark.slow
-def test_a_folder_is_pooled_as_the_entry_says(retrievers_made: Path) -> None:
+def test_a_folder_is_pooled_as_the_entry_says(retrievers_made):
     folder, cls = retrievers_made / "sentences", {"pooling": "cls", "normalize": True}
     specs = [{"model": str(folder), **cls}, {"model": f"{folder}-bert", **cls}, str(folder)]
     rows = [load_encoder(spec).encode_queries(queries()) for spec in specs]
@@ -73,7 +71,7 @@ def test_a_folder_is_pooled_as_the_entry_says(retrievers_made: Path) -> None:
     assert not np.allclose(rows[0], rows[2], atol=0.01)
 
 
-def test_a_part_outside_of_the_folder_is_not_opened(copy_retriever: Callable[[str], Path]) -> None:
+def test_a_part_outside_of_the_folder_is_not_opened(copy_retriever):
     folder = copy_retriever("sentences")
     first, *others = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
     shutil.copytree(folder, folder.parent / "other")
@@ -83,9 +81,7 @@ def test_a_part_outside_of_the_folder_is_not_opened(copy_retriever: Callable[[st
 
 
 @pytest.fixture(scope="module")
-def qwen3_vl_embedding(
-    checkpoint_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def qwen3_vl_embedding(checkpoint_of, tmp_path_factory):
     """As Qwen/Qwen3-VL-Embedding-2B: a Qwen3-VL whose last token's state is the vector, with an
     instruction in the system message.
     """
@@ -99,7 +95,7 @@ def qwen3_vl_embedding(
 
 
 @pytest.mark.parametrize("part", ["text", "image", "both"])
-def test_multimodal_folders(part: str, qwen3_vl_embedding: Path, documents: list[Document]) -> None:
+def test_multimodal_folders(part, qwen3_vl_embedding, documents):
     image = documents[0].image
     asked = Query(query_id="q", text=QUESTIONS[0], image=image)
     whole: dict[str, Any] = {"text": asked.text, "image": image.open()}

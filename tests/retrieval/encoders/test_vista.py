@@ -23,7 +23,7 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 
 from vrag_kit.retrieval import load_encoder
 from vrag_kit.retrieval.encoders import vista
-from vrag_kit.types import Document, Query
+from vrag_kit.types import Query
 
 Arrays = dict[str, np.ndarray]
 WIDTH, HEADS, LAYERS, HIDDEN, PATCH, SIDE = 16, 2, 2, 20, 8, 3
@@ -61,7 +61,7 @@ UNUSED = {
 
 
 @pytest.fixture(scope="module")
-def bge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bge(tmp_path_factory):
     """A text encoder's folder: configuration and tokenizer, no weights."""
     folder = tiny.bert(tmp_path_factory.mktemp("bge") / "bge")
     tiny.edit_json(folder / "config.json", **TEXT)
@@ -70,7 +70,7 @@ def bge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def arrays(bge: Path) -> Arrays:
+def arrays(bge):
     """Weights as the authors' code names them."""
     config = BertConfig(vocab_size=len(AutoTokenizer.from_pretrained(bge)), **TEXT)
     text = BertModel(config, add_pooling_layer=False)
@@ -85,7 +85,7 @@ def arrays(bge: Path) -> Arrays:
 
 
 @pytest.fixture(scope="module")
-def converted(bge: Path, arrays: Arrays, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def converted(bge, arrays, tmp_path_factory):
     place = tmp_path_factory.mktemp("vista")
     folder = Path(shutil.copytree(bge, place / "vista" / "text")).parent
     stored = {name: torch.from_numpy(values) for name, values in arrays.items()}
@@ -133,13 +133,11 @@ def seen(p: Arrays, pixels: np.ndarray) -> torch.Tensor:
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> Document:
+def image(tmp_path):
     return square(tmp_path, SIDE * PATCH)
 
 
-def test_a_vector_is_the_authors_arithmetic_by_hand(
-    converted: Path, bge: Path, arrays: Arrays, image: Document
-) -> None:
+def test_a_vector_is_the_authors_arithmetic_by_hand(converted, bge, arrays, image):
     def by_hand(pictured: bool, text: str) -> np.ndarray:
         pixels = (np.asarray(image.image.open(), dtype=float) / 255 - vista.MEAN) / vista.STD
         ids = AutoTokenizer.from_pretrained(bge)([text])["input_ids"][0]
@@ -156,14 +154,14 @@ def test_a_vector_is_the_authors_arithmetic_by_hand(
         np.testing.assert_allclose(embed(encoder, [image])[0], by_hand(*told), atol=2e-5)
 
 
-def test_other_inputs_change_nothing(converted: Path, documents: list[Document]) -> None:
+def test_other_inputs_change_nothing(converted, documents):
     for part in ("image", "both", "text"):
         encoder = load_encoder({"model": str(converted), "document": part})
         alone = np.concatenate([embed(encoder, [document]) for document in documents])
         np.testing.assert_allclose(embed(encoder, documents), alone, atol=1e-5)
 
 
-def test_a_long_text_is_cut_where_positions_end(converted: Path, image: Document) -> None:
+def test_a_long_text_is_cut_where_positions_end(converted, image):
     words = "a white belly and black feet " * 40
     texts = (words, words + "a moth")
     queries = [Query(query_id="q", text=text, image=image.image) for text in texts]
@@ -171,7 +169,7 @@ def test_a_long_text_is_cut_where_positions_end(converted: Path, image: Document
     np.testing.assert_array_equal(first, second)
 
 
-def test_weights_that_do_not_fit_are_refused(converted: Path, tmp_path: Path) -> None:
+def test_weights_that_do_not_fit_are_refused(converted, tmp_path):
     folder = Path(shutil.copytree(converted, tmp_path / "vista"))
     load = partial(load_encoder, str(folder))
     tiny.edit_json(folder / "text" / "config.json", max_position_embeddings=20)

@@ -18,7 +18,7 @@ from tiny_retrievers import PROMPTS, QUESTIONS, embed, entry, queries
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from vrag_kit.retrieval import load_encoder
-from vrag_kit.types import Document, Query
+from vrag_kit.types import Query
 
 Copy = Callable[[str], Path]
 
@@ -53,8 +53,8 @@ def agrees(vectors: np.ndarray, made: tuple[Any, Any], positions: str, documents
 @pytest.mark.parametrize("positions", ["model", "sequential"])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_an_instructed_vector_is_the_last_state_of_the_prompt_whatever_side_is_padded(
-    positions: str, side: str, copy_retriever: Copy, documents: list[Document]
-) -> None:
+    positions, side, copy_retriever, documents
+):
     folder = copy_retriever("qwen2_vl")
     tiny.edit_json(folder / "tokenizer_config.json", padding_side=side)
     made = by_hand(folder)
@@ -69,8 +69,8 @@ def test_an_instructed_vector_is_the_last_state_of_the_prompt_whatever_side_is_p
 @pytest.mark.slow
 @pytest.mark.parametrize("positions", ["model", "sequential"])
 def test_a_lora_adapter_merged_is_its_base_with_the_adapter_beside(
-    positions: str, retrievers_made: Path, documents: list[Document]
-) -> None:
+    positions, retrievers_made, documents
+):
     from peft import PeftModel
 
     base, processor = by_hand(retrievers_made / "qwen2_vl")
@@ -82,8 +82,8 @@ def test_a_lora_adapter_merged_is_its_base_with_the_adapter_beside(
 
 
 def test_an_adapter_with_the_names_of_transformers_4_finds_its_places_and_another_is_refused(
-    retrievers_made: Path, copy_retriever: Copy, documents: list[Document]
-) -> None:
+    retrievers_made, copy_retriever, documents
+):
     folder = copy_retriever("lora")
     load = partial(load_encoder, entry(folder.parent, "lora"))
 
@@ -104,9 +104,7 @@ def test_an_adapter_with_the_names_of_transformers_4_finds_its_places_and_anothe
     refused(load, "'/models/gone'", "no such folder")
 
 
-def test_a_batch_that_does_not_fit_into_memory_is_halved(
-    retrievers_made: Path, documents: list[Document], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_does_not_fit_into_memory_is_halved(retrievers_made, documents, monkeypatch):
     encoder: Any = load_encoder(entry(retrievers_made, "qwen2_vl"))
     expected, whole, sizes = embed(encoder, documents), encoder.model._embed, []
 
@@ -121,7 +119,7 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(
     assert sizes == [4, 2, 1, 1, 2, 1, 1]
 
 
-def test_image_and_text_are_one_prompt(retrievers_made: Path, documents: list[Document]) -> None:
+def test_image_and_text_are_one_prompt(retrievers_made, documents):
     def load(**options: str) -> Any:
         return load_encoder(entry(retrievers_made, "qwen2_vl", **options))
 
@@ -155,7 +153,7 @@ PROMPT_SETS = {  # of a question and of a document, as the authors spell them
 
 
 @pytest.fixture(scope="module")
-def e5v(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def e5v(tmp_path_factory):
     return tiny.llava_next(tmp_path_factory.mktemp("e5v") / "e5v")
 
 
@@ -173,9 +171,7 @@ def by_transformers(made: Path, prompts: str, query: Query) -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PROMPT_SETS)
-def test_e5v_has_its_authors_prompts_unless_the_entry_has_others(
-    part: str, e5v: Path, documents: list[Document], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_e5v_has_its_authors_prompts_unless_the_entry_has_others(part, e5v, documents, monkeypatch):
     place = "vrag_kit.retrieval.encoders.loading.find_checkpoint"
     monkeypatch.setattr(place, lambda spec, **_: e5v)
     encoder = load_encoder({"model": E5V, "query": part})
