@@ -105,9 +105,14 @@ def clues_on_disk(lab: Lab, *places: int) -> None:
     lab.page.get_by_text(f"; {len(places)} clue").first.wait_for()
 
 
-def test_images_are_annotated_with_the_mouse(desk):
+def test_images_are_annotated_and_no_key_reaches_jupyterlab(desk):
     page = desk.page
     strips, full = page.locator(".strip"), page.locator("dialog.vrag-annotation-full")
+
+    def press(*keys: str) -> None:
+        for key in keys:
+            page.keyboard.press(key)
+
     assert MARKUP in page.locator(".vrag-annotation .question").inner_text()
     assert page.evaluate("() => window.ran") is None
     strips.nth(2).click()
@@ -118,50 +123,41 @@ def test_images_are_annotated_with_the_mouse(desk):
     page.locator(".frame").nth(1).click()
     full.locator("img").wait_for()
     full.click()
-    page.get_by_role("button", name="page ›").click()
-    seen(desk, 40)
-    page.get_by_text("not done: the clues have no answer yet").wait_for()
-    page.get_by_label("Answer, as the clues show it").fill("white")
-    done = page.get_by_role("button", name="done")
-    done.dblclick()  # at once: what was typed goes with it
-    page.get_by_text("question 2 of 2, 1 done").wait_for()
-    assert (vote(desk).status, vote(desk).answer, len(vote(desk).clues)) == ("done", "white", 1)
-    page.get_by_text("cannot be shown: ").wait_for()
-    desk.until(lambda: len(vote(desk, "swan").images) == 2, "the swan's images were seen")
-    done.click()  # once more, as one does who saw nothing happen
-    page.get_by_text("no picture shows it: done").wait_for()
-    assert vote(desk, "swan").status == "open"
-    desk.shut_down()
-    strips.nth(0).click()
-    page.get_by_text("nothing is saved until it answers").first.wait_for()
-
-
-def test_images_are_annotated_with_the_keyboard_and_no_key_reaches_jupyterlab(desk):
-    page, full = desk.page, desk.page.locator("dialog.vrag-annotation-full")
-
-    def press(*keys: str) -> None:
-        for key in keys:
-            page.keyboard.press(key)
-
     page.locator(".vrag-annotation .tile").first.focus()
     press("ArrowRight", "ArrowRight", "Space")
-    clues_on_disk(desk, 2)
+    clues_on_disk(desk, 2, 4)
     desk.focus_is("image 3, clue")
     press("ArrowDown", "Home", "Enter")  # full size of the first one
     full.wait_for()
     press("ArrowRight", "Space")
-    clues_on_disk(desk, 1, 2)
+    clues_on_disk(desk, 1, 2, 4)
     press("Escape")
     full.wait_for(state="hidden")
     press("d", "d", "x", "a", "b", "Shift+Enter", "Control+Enter", "Escape", "Enter", "Escape", "n")
     seen(desk, 40)
     press("Space")
-    clues_on_disk(desk, 1, 2, 27)
+    clues_on_disk(desk, 1, 2, 4, 27)
+    press("p")
+    page.get_by_role("button", name="page ›").click()
+    page.get_by_text("not done: the clues have no answer yet").wait_for()
     page.get_by_label("Answer, as the clues show it").focus()
     page.keyboard.type("dd n p x")
     desk.until(lambda: vote(desk).answer == "dd n p x", "what was typed is on disk")
     assert len(desk.outputs()) == 1  # nothing was run again
     assert desk.save().stat().st_size < 10_000
     desk.reload()
-    page.get_by_text("images 28–40 of 40; 3 clue").wait_for()  # the same panel, from the kernel
+    page.get_by_text("images 28–40 of 40; 4 clue").wait_for()  # the same panel, from the kernel
+    page.get_by_label("Answer, as the clues show it").fill("white")
+    done = page.get_by_role("button", name="done")
+    done.dblclick()  # at once: what was typed goes with it
+    page.get_by_text("question 2 of 2, 1 done").wait_for()
+    assert (vote(desk).status, vote(desk).answer, len(vote(desk).clues)) == ("done", "white", 4)
+    page.get_by_text("cannot be shown: ").wait_for()
+    desk.until(lambda: len(vote(desk, "swan").images) == 2, "the swan's images were seen")
+    done.click()  # once more, as one does who saw nothing happen
+    page.get_by_text("no picture shows it: done").wait_for()
+    assert vote(desk, "swan").status == "open"
     assert desk.complaints() == []
+    desk.shut_down()
+    strips.nth(0).click()
+    page.get_by_text("nothing is saved until it answers").first.wait_for()
