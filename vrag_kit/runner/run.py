@@ -162,7 +162,9 @@ def list_runs(parameter_files: Sequence[Path]) -> list[str]:
         except (OSError, ValueError, LookupError, TypeError):  # TypeError: it did not end
             lines.append(f"{task.name:<42} not run")
             continue
-        state = "failed" if run["exception"] else "done" if is_finished(task) else "changed since"
+        state = "failed"
+        if not run["exception"]:
+            state = "done" if is_finished(task) else "changed since"
         lines.append(f"{task.name:<42} {state}, {end}, {minutes:.1f} min")
     return lines
 
