@@ -151,3 +151,14 @@ def test_what_is_said_of_data_holds_for_anybodys_data(path):
             assert not re.search(OF_THE_DEMO, cell.source), cell.source
         elif re.search(r"(?:other|different) data", cell.source):
             assert "is_paper_data(" in cell.source, cell.source
+
+
+@each_notebook
+def test_saved_numbers_name_their_judge_and_retriever(path):
+    code = "\n".join(cell.source for cell in code_cells(path))
+    # the tour saves what was found, 51 judges pages, and in 43 and 60 the metric is the judge
+    is_judged = re.search(r"load_(?:truthfulness_)?judge\(", code)
+    if is_judged and path.stem[:2] not in ("00", "51", "43", "60"):
+        assert re.search(r'"judge": |\bjudge=', code)
+    if "search_one(" in code and "save_answers(" in code:
+        assert "found_by" in code or path.stem.startswith("61")  # of two runs
