@@ -11,7 +11,6 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import browser
 import hypothesis
@@ -30,9 +29,6 @@ from vrag_kit.synthetic.mrag_bench import generate_mrag_bench, open_mrag_bench
 from vrag_kit.types import Document
 from vrag_kit.workspace import Workspace
 
-if TYPE_CHECKING:
-    pass
-
 ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / "vrag_kit" / "synthetic" / "weights"
 
@@ -40,6 +36,8 @@ LONGEST = (
     "test_run.py",
     "test_cluster.py",
     "test_answerers.py",
+    "test_paper_questions.py",
+    "test_goldens.py",
     "test_dry_run.py",
     "test_in_browser.py",
 )
