@@ -159,8 +159,9 @@ def list_runs(parameter_files: Sequence[Path]) -> list[str]:
         try:
             run = json.loads(task.output.read_text(encoding="utf-8"))["metadata"]["papermill"]
             end, minutes = run["end_time"][:16].replace("T", " "), run["duration"] / 60
-        except (OSError, ValueError, LookupError, TypeError):  # TypeError: it did not end
-            lines.append(f"{task.name:<42} not run")
+        except (OSError, ValueError, LookupError, TypeError):  # the copy is missing, or cut off
+            state = "not finished" if task.output.exists() else "not run"
+            lines.append(f"{task.name:<42} {state}")
             continue
         state = "failed"
         if not run["exception"]:
